@@ -1,0 +1,112 @@
+//! Lengths of time as people write them: `4h`, `30 days`, `1h 30m`.
+
+use core::fmt;
+use core::str::FromStr;
+
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A length of time that is not negative, and at most 100 years.
+///
+/// Days are 24 hours and weeks seven days; months and years are refused, for they differ in length.
+///
+/// ```
+/// # use forager_core::duration::Interval;
+/// let interval: Interval = "1d 12h".parse()?;
+/// assert_eq!(interval, Interval::hours(36));
+/// assert_eq!(interval.to_string(), "36h");
+/// # Ok::<(), forager_core::duration::IntervalError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Interval(SignedDuration);
+
+/// Why a text is not an [`Interval`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IntervalError {
+    /// It is not a length of time.
+    #[error("{text:?} is not a length of time such as \"90s\", \"4h\" or \"30 days\"")]
+    Invalid {
+        /// What was written.
+        text: String,
+    },
+    /// It is negative, or longer than [`Interval::MAX`].
+    #[error("{text:?} is out of range: at least 0s, at most 36500 days")]
+    OutOfRange {
+        /// What was written.
+        text: String,
+    },
+}
+
+impl Interval {
+    /// The longest there is: 36,500 days.
+    pub const MAX: Self = Self(SignedDuration::from_hours(36_500 * 24));
+
+    /// So many hours, at most [`Interval::MAX`].
+    pub const fn hours(hours: u32) -> Self {
+        let max = Self::MAX.0.as_hours();
+        let hours = hours as i64;
+        Self(SignedDuration::from_hours(if hours < max { hours } else { max }))
+    }
+
+    /// So many seconds, rounded to whole ones, within zero and [`Interval::MAX`].
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        let bounded = seconds.round().clamp(0.0, Self::MAX.as_secs_f64());
+        Self(SignedDuration::try_from_secs_f64(bounded).unwrap_or_default())
+    }
+
+    /// The length in seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0.as_secs_f64()
+    }
+
+    /// The length in hours.
+    pub fn as_hours_f64(self) -> f64 {
+        self.as_secs_f64() / 3600.0
+    }
+
+    /// The instant this long after `start`, or the last one there is.
+    pub fn after(self, start: Timestamp) -> Timestamp {
+        start.saturating_add(self.0).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Twice as long for each of `times`, up to `limit`.
+    #[must_use]
+    pub fn doubled(self, times: u32, limit: Self) -> Self {
+        let factor = 2_i32.checked_pow(times).unwrap_or(i32::MAX);
+        self.0.checked_mul(factor).map_or(limit, |product| Self(product).min(limit))
+    }
+}
+
+impl FromStr for Interval {
+    type Err = IntervalError;
+
+    fn from_str(text: &str) -> Result<Self, IntervalError> {
+        let invalid = || IntervalError::Invalid { text: text.to_owned() };
+        let span: Span = text.trim().parse().map_err(|_| invalid())?;
+        let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| invalid())?;
+        let interval = Self(length);
+        if length.is_negative() || interval > Self::MAX {
+            return Err(IntervalError::OutOfRange { text: text.to_owned() });
+        }
+        Ok(interval)
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl Serialize for Interval {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Interval {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = crate::borrowed_text(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,497 @@
+//! Which links of a home page describe services.
+//!
+//! Links pass five filters, in this order: another site, a disallowed path, the home page
+//! itself, a duplicate, a service area. What is left is put into the first category that fits:
+//!
+//! | | rule | score |
+//! |---|---|---|
+//! | A | path starts with `/services` | 80, and 20 more with an absolute term |
+//! | B | path or query contains an absolute term | 85 |
+//! | C | path starts with `/about` | 75 |
+//! | U | path or query contains a URL term | 60 |
+//! | T | anchor text or title contains `services` or an absolute term | 50 |
+//! | D | everything else | 0 |
+//!
+//! Best score first, then fewest path segments, then URL. Terms, prefixes and scores are
+//! configuration, so that the same selector serves other trades.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use serde::{Deserialize, Serialize};
+
+use crate::url::{FetchUrl, UrlError, fold_www, segments};
+
+/// The settings of a selection; the default is the fire-protection trade of the rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SelectConfig {
+    /// How many pages are taken; 0 takes none.
+    pub page_cap: usize,
+    /// Prefixes of paths that are never taken.
+    pub disallowed_paths: Vec<String>,
+    /// Count `www.example.org` and `example.org` as one site.
+    pub fold_www: bool,
+    /// Drop paths of one segment that neither start as a service page nor contain a term.
+    pub drop_top_level: bool,
+    /// Prefixes of category A.
+    pub service_prefixes: Vec<String>,
+    /// Prefixes of category C.
+    pub about_prefixes: Vec<String>,
+    /// Terms of category B, which also boost A and count in T.
+    pub absolute_terms: Vec<String>,
+    /// Terms of category U.
+    pub url_terms: Vec<String>,
+    /// Terms of category T besides the absolute terms.
+    pub text_terms: Vec<String>,
+    /// First path segments that mark a service area.
+    pub area_segments: Vec<String>,
+    /// Anchor texts that mark a service area.
+    pub area_phrases: Vec<String>,
+    /// What each category scores.
+    pub scores: CategoryScores,
+}
+
+impl Default for SelectConfig {
+    fn default() -> Self {
+        let owned = |words: &str| words.split(' ').map(str::to_owned).collect();
+        Self {
+            page_cap: 5,
+            disallowed_paths: owned("/privacy /terms /cookie /legal /sso"),
+            fold_www: false,
+            drop_top_level: false,
+            service_prefixes: owned("/services"),
+            about_prefixes: owned("/about"),
+            absolute_terms: owned("installation install maintenance inspection protection"),
+            url_terms: owned(
+                "fire alarm testing extinguishers repair system design monitoring commissioning commission",
+            ),
+            text_terms: owned("services"),
+            area_segments: owned(
+                "service-area service-areas servicearea areas-we-serve location locations territories \
+                 coverage where-we-work region regions",
+            ),
+            area_phrases: vec!["service area".to_owned(), "areas we serve".to_owned()],
+            scores: CategoryScores::default(),
+        }
+    }
+}
+
+/// What each category scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CategoryScores {
+    /// A: starts as a service page.
+    pub services: u32,
+    /// Added to A once if an absolute term is there too.
+    pub services_boost: u32,
+    /// B: an absolute term.
+    pub absolute: u32,
+    /// C: about the business.
+    pub about: u32,
+    /// U: a URL term.
+    pub url_term: u32,
+    /// T: a term in the text.
+    pub text: u32,
+    /// D: everything else.
+    pub other: u32,
+}
+
+impl Default for CategoryScores {
+    fn default() -> Self {
+        Self { services: 80, services_boost: 20, absolute: 85, about: 75, url_term: 60, text: 50, other: 0 }
+    }
+}
+
+/// A link as it stands on the page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Link {
+    /// The address, absolute or relative.
+    pub href: String,
+    /// The anchor text.
+    #[serde(default)]
+    pub text: String,
+    /// The title attribute.
+    #[serde(default)]
+    pub title: String,
+}
+
+/// The rule that a page was taken by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Category {
+    /// Path starts as a service page.
+    A,
+    /// Absolute term in path or query.
+    B,
+    /// About the business.
+    C,
+    /// URL term in path or query.
+    U,
+    /// Term in anchor text or title.
+    T,
+    /// Nothing of the above.
+    D,
+}
+
+/// A page that passed the filters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Picked {
+    /// The absolute URL.
+    pub url: FetchUrl,
+    /// The rule it was taken by.
+    pub category: Category,
+    /// What it scores.
+    pub score: u32,
+    /// How many non-empty segments its path has.
+    pub path_length: usize,
+    /// The longest prefix or term that put it into its category.
+    pub matched_term: Option<String>,
+}
+
+/// Why a link was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Filter {
+    /// It is not an http or https URL.
+    NotWeb,
+    /// It leads to another site.
+    OtherHost,
+    /// Its path starts with a disallowed prefix.
+    DisallowedPath,
+    /// It is the home page.
+    Homepage,
+    /// The same URL is there under a smaller or equal `href`.
+    Duplicate,
+    /// It describes where the business works, not what it does.
+    ServiceArea,
+    /// It is a path of one segment without any term.
+    TopLevel,
+    /// It passed every filter, but better ones filled the cap.
+    PageCap,
+}
+
+/// A link that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Dropped {
+    /// The address as it stood on the page.
+    pub href: String,
+    /// The filter that dropped it.
+    #[serde(rename = "dropped")]
+    pub filter: Filter,
+}
+
+/// What became of the links of a page: each link is in exactly one of the two lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The pages taken, best first.
+    pub picked: Vec<Picked>,
+    /// The links not taken: first those that led nowhere, then in order of URL.
+    pub dropped: Vec<Dropped>,
+}
+
+/// A term list or prefix list that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    /// The home page has no usable URL.
+    #[error("the home page: {0}")]
+    Home(#[from] UrlError),
+    /// A list holds an empty text, which would match everything.
+    #[error("{list} holds an empty text, which would match every link")]
+    EmptyTerm {
+        /// The name of the list.
+        list: &'static str,
+    },
+    /// A list is too large to search for.
+    #[error("{list} is too large")]
+    TooLarge {
+        /// The name of the list.
+        list: &'static str,
+    },
+}
+
+/// A selection, ready to judge links.
+///
+/// ```
+/// # use forager_core::select::{Link, SelectConfig, Selector};
+/// let selector = Selector::new(SelectConfig::default())?;
+/// let links = ["/about/team", "/services/fire-alarm-installation", "/inspection", "/privacy"]
+///     .map(|href| Link { href: href.into(), ..Link::default() });
+/// let selection = selector.select("https://acme.com", links)?;
+/// let scores: Vec<_> = selection.picked.iter().map(|page| (page.url.path(), page.score)).collect();
+/// assert_eq!(scores,
+///     [("/services/fire-alarm-installation", 100), ("/inspection", 85), ("/about/team", 75)]);
+/// # Ok::<(), forager_core::select::SelectError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Selector {
+    config: SelectConfig,
+    absolute: Terms,
+    url: Terms,
+    text: Terms,
+    area_phrases: Terms,
+}
+
+/// A list of terms, searched for at once.
+#[derive(Clone, Debug)]
+struct Terms {
+    terms: Vec<String>,
+    search: AhoCorasick,
+}
+
+impl Terms {
+    fn new(list: &'static str, terms: impl IntoIterator<Item = String>) -> Result<Self, SelectError> {
+        let terms: Vec<String> = terms.into_iter().collect();
+        if terms.iter().any(String::is_empty) {
+            return Err(SelectError::EmptyTerm { list });
+        }
+        // The automaton with the fastest search: the lists are short, and built once.
+        let search = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&terms)
+            .map_err(|_| SelectError::TooLarge { list })?;
+        Ok(Self { terms, search })
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.search.is_match(text)
+    }
+
+    /// The longest term in `text`; of several, the one that stands first in the list.
+    fn longest_in(&self, text: &str) -> Option<&str> {
+        let found = self.search.find_overlapping_iter(text);
+        let best = found.max_by_key(|hit| (hit.end() - hit.start(), core::cmp::Reverse(hit.pattern())))?;
+        Some(&self.terms[best.pattern().as_usize()])
+    }
+}
+
+impl Selector {
+    /// Prepares a selection. Prefixes and terms match without regard to case.
+    pub fn new(config: SelectConfig) -> Result<Self, SelectError> {
+        let config = lower_cased(config);
+        check_prefixes(&config)?;
+        Ok(Self {
+            absolute: Terms::new("absolute_terms", config.absolute_terms.clone())?,
+            url: Terms::new("url_terms", config.url_terms.clone())?,
+            text: Terms::new("text_terms", config.text_terms.iter().chain(&config.absolute_terms).cloned())?,
+            area_phrases: Terms::new("area_phrases", config.area_phrases.clone())?,
+            config,
+        })
+    }
+
+    /// Judges the links of the page at `home`. The order of the links does not matter.
+    pub fn select(
+        &self,
+        home: &str,
+        links: impl IntoIterator<Item = Link>,
+    ) -> Result<Selection, SelectError> {
+        let home = FetchUrl::parse(home)?;
+        let mut dropped = Vec::new();
+        let mut candidates = Vec::new();
+        for link in links {
+            match self.resolve(&home, &link.href) {
+                Ok(url) => candidates.push((url, link)),
+                Err(filter) => dropped.push(Dropped { href: link.href, filter }),
+            }
+        }
+        dropped.sort_unstable();
+        let mut picked = self.judge(candidates, &mut dropped);
+        picked.sort_unstable_by(|(a, _), (b, _)| order(a).cmp(&order(b)));
+        for (_, href) in picked.drain(self.config.page_cap.min(picked.len())..) {
+            dropped.push(Dropped { href, filter: Filter::PageCap });
+        }
+        Ok(Selection { picked: picked.into_iter().map(|(page, _)| page).collect(), dropped })
+    }
+
+    /// Filters 1 to 3, which look at one link alone.
+    fn resolve(&self, home: &FetchUrl, href: &str) -> Result<FetchUrl, Filter> {
+        let url = home.join(href).map_err(|_| Filter::NotWeb)?;
+        if !self.is_same_site(home, &url) {
+            return Err(Filter::OtherHost);
+        }
+        let path = lower(url.path());
+        if starts_with_any(&path, &self.config.disallowed_paths) {
+            return Err(Filter::DisallowedPath);
+        }
+        if url == *home || url.path() == "/" && url.query().is_none() {
+            return Err(Filter::Homepage);
+        }
+        Ok(url)
+    }
+
+    fn is_same_site(&self, home: &FetchUrl, url: &FetchUrl) -> bool {
+        let fold = |host| if self.config.fold_www { fold_www(host) } else { host };
+        // Ports of either scheme's default are already gone, so http and https compare equal.
+        fold(home.host()) == fold(url.host()) && home.port() == url.port()
+    }
+
+    /// Filters 4 and 5, then the categories. Links to one URL are judged as one, with all their texts.
+    fn judge(
+        &self,
+        mut candidates: Vec<(FetchUrl, Link)>,
+        dropped: &mut Vec<Dropped>,
+    ) -> Vec<(Picked, String)> {
+        // Sorted by href too, so that which duplicate stays does not depend on the order they came in.
+        candidates.sort_unstable_by(|(a, x), (b, y)| (a, &x.href).cmp(&(b, &y.href)));
+        let mut picked = Vec::new();
+        let mut rest = candidates.into_iter().peekable();
+        while let Some((url, first)) = rest.next() {
+            let mut texts = Texts::of(&first);
+            while let Some((_, again)) = rest.next_if(|(other, _)| *other == url) {
+                texts.add(&again);
+                dropped.push(Dropped { href: again.href, filter: Filter::Duplicate });
+            }
+            match self.categorise(url, &texts) {
+                Ok(page) => picked.push((page, first.href)),
+                Err(filter) => dropped.push(Dropped { href: first.href, filter }),
+            }
+        }
+        picked
+    }
+
+    fn categorise(&self, url: FetchUrl, texts: &Texts) -> Result<Picked, Filter> {
+        let path = lower(url.path());
+        if self.is_service_area(&path, texts) {
+            return Err(Filter::ServiceArea);
+        }
+        let match_text = match_text(&path, url.query());
+        let path_length = segments(&path).count();
+        if self.config.drop_top_level && path_length == 1 && self.is_plain(&path, &match_text, texts) {
+            return Err(Filter::TopLevel);
+        }
+        let (category, score, term) = self.category(&path, &match_text, texts);
+        let matched_term = term.map(str::to_owned);
+        Ok(Picked { url, category, score, path_length, matched_term })
+    }
+
+    fn category(&self, path: &str, match_text: &str, texts: &Texts) -> (Category, u32, Option<&str>) {
+        let scores = &self.config.scores;
+        let absolute = self.absolute.longest_in(match_text);
+        if let Some(prefix) = longest_prefix(path, &self.config.service_prefixes) {
+            let boost = if absolute.is_some() { scores.services_boost } else { 0 };
+            let score = scores.services.saturating_add(boost);
+            return (Category::A, score, absolute.or(Some(prefix)));
+        }
+        if absolute.is_some() {
+            return (Category::B, scores.absolute, absolute);
+        }
+        if let Some(prefix) = longest_prefix(path, &self.config.about_prefixes) {
+            return (Category::C, scores.about, Some(prefix));
+        }
+        if let Some(term) = self.url.longest_in(match_text) {
+            return (Category::U, scores.url_term, Some(term));
+        }
+        match texts.longest(&self.text) {
+            Some(term) => (Category::T, scores.text, Some(term)),
+            None => (Category::D, scores.other, None),
+        }
+    }
+
+    fn is_service_area(&self, path: &str, texts: &Texts) -> bool {
+        let first = segments(path).next();
+        first.is_some_and(|segment| self.config.area_segments.iter().any(|area| area == segment))
+            || texts.anchors.iter().any(|text| self.area_phrases.is_in(text))
+    }
+
+    /// Neither starts as a service page nor has a term in path, query or anchor text.
+    fn is_plain(&self, path: &str, match_text: &str, texts: &Texts) -> bool {
+        let has_term = |text: &str| self.text.is_in(text) || self.url.is_in(text);
+        !starts_with_any(path, &self.config.service_prefixes)
+            && !self.absolute.is_in(match_text)
+            && !self.url.is_in(match_text)
+            && !texts.anchors.iter().any(|text| has_term(text))
+    }
+}
+
+/// The texts of all links to one URL, trimmed and in lower case.
+#[derive(Debug, Default)]
+struct Texts {
+    anchors: BTreeSet<String>,
+    titles: BTreeSet<String>,
+}
+
+impl Texts {
+    fn of(link: &Link) -> Self {
+        let mut texts = Self::default();
+        texts.add(link);
+        texts
+    }
+
+    fn add(&mut self, link: &Link) {
+        let insert = |set: &mut BTreeSet<String>, text: &str| {
+            let text = text.trim();
+            if !text.is_empty() {
+                set.insert(text.to_lowercase());
+            }
+        };
+        insert(&mut self.anchors, &link.text);
+        insert(&mut self.titles, &link.title);
+    }
+
+    fn longest<'t>(&self, terms: &'t Terms) -> Option<&'t str> {
+        let found = self.anchors.iter().chain(&self.titles).filter_map(|text| terms.longest_in(text));
+        found.max_by_key(|term| (term.len(), core::cmp::Reverse(*term)))
+    }
+}
+
+/// What terms are looked for in: the path without a trailing slash, and the query.
+fn match_text<'a>(path: &'a str, query: Option<&str>) -> Cow<'a, str> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    match query {
+        Some(query) => format!("{path}?{}", lower(query)).into(),
+        None => path.into(),
+    }
+}
+
+fn order(page: &Picked) -> (core::cmp::Reverse<u32>, usize, &str) {
+    (core::cmp::Reverse(page.score), page.path_length, page.url.as_str())
+}
+
+fn starts_with_any(path: &str, prefixes: &[String]) -> bool {
+    prefixes.iter().any(|prefix| path.starts_with(prefix.as_str()))
+}
+
+fn longest_prefix<'a>(path: &str, prefixes: &'a [String]) -> Option<&'a str> {
+    let fitting = prefixes.iter().map(String::as_str).filter(|prefix| path.starts_with(prefix));
+    fitting.max_by_key(|prefix| prefix.len())
+}
+
+/// A path or query in lower case; most are already, and are not copied.
+fn lower(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        text.to_ascii_lowercase().into()
+    } else {
+        text.into()
+    }
+}
+
+fn lower_cased(mut config: SelectConfig) -> SelectConfig {
+    for list in [
+        &mut config.disallowed_paths,
+        &mut config.service_prefixes,
+        &mut config.about_prefixes,
+        &mut config.absolute_terms,
+        &mut config.url_terms,
+        &mut config.text_terms,
+        &mut config.area_segments,
+        &mut config.area_phrases,
+    ] {
+        for text in list {
+            *text = text.to_lowercase();
+        }
+    }
+    config
+}
+
+fn check_prefixes(config: &SelectConfig) -> Result<(), SelectError> {
+    let lists = [
+        ("disallowed_paths", &config.disallowed_paths),
+        ("service_prefixes", &config.service_prefixes),
+        ("about_prefixes", &config.about_prefixes),
+    ];
+    match lists.into_iter().find(|(_, list)| list.iter().any(String::is_empty)) {
+        Some((list, _)) => Err(SelectError::EmptyTerm { list }),
+        None => Ok(()),
+    }
+}

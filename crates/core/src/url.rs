@@ -1,0 +1,495 @@
+//! The three forms of a URL, kept apart.
+//!
+//! | form | for | example |
+//! |---|---|---|
+//! | [`FetchUrl`] | what is requested | `https://u:p@example.org/a%7eb?q=1` |
+//! | [`Identity`] | whether two URLs are one page | `https://example.org/a~b?q=1` |
+//! | [`Surt`] | scope prefixes and sorted listings | `http://(org,example,)/a~b?q=1` |
+//!
+//! The canonical forms are never requested: a server may tell apart what we count as one.
+
+use core::fmt;
+use core::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+use url::{Host, Url};
+
+/// The longest URL that is read. Longer ones are refused before they are parsed, so that a page
+/// cannot fill the queue with megabytes of address.
+pub const MAX_URL_BYTES: usize = 65_536;
+
+/// Why a text is not a URL that can be crawled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// It cannot be parsed, or is relative.
+    #[error("{text:?} is not an absolute URL: {cause}")]
+    Invalid {
+        /// The text, shortened.
+        text: String,
+        /// What the parser says.
+        cause: url::ParseError,
+    },
+    /// It is a URL of another scheme, such as `mailto:`.
+    #[error("{text:?} is not an http or https URL")]
+    Scheme {
+        /// The text, shortened.
+        text: String,
+    },
+    /// It is longer than [`MAX_URL_BYTES`].
+    #[error("a URL of {bytes} bytes is too long; at most {MAX_URL_BYTES} are read")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+/// What is requested: parsed as browsers do (WHATWG), http or https, without its fragment.
+///
+/// ```
+/// # use forager_core::url::FetchUrl;
+/// let url: FetchUrl = "HTTPS://Example.org:443/a/../b#top".parse()?;
+/// assert_eq!(url.as_str(), "https://example.org/b");
+/// # Ok::<(), forager_core::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FetchUrl(Url);
+
+impl FetchUrl {
+    /// Parses an absolute URL.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        Self::accept(text, Url::parse)
+    }
+
+    /// Parses a URL that people wrote without its scheme, such as `example.org/a`.
+    pub fn parse_lenient(text: &str) -> Result<Self, UrlError> {
+        if text.contains("://") {
+            return Self::parse(text);
+        }
+        Self::parse(&format!("http://{}", text.trim().trim_start_matches('/')))
+    }
+
+    /// Resolves a link found on this page.
+    pub fn join(&self, href: &str) -> Result<Self, UrlError> {
+        Self::accept(href, |href| self.0.join(href))
+    }
+
+    fn accept(
+        text: &str,
+        parse: impl FnOnce(&str) -> Result<Url, url::ParseError>,
+    ) -> Result<Self, UrlError> {
+        if text.len() > MAX_URL_BYTES {
+            return Err(UrlError::TooLong { bytes: text.len() });
+        }
+        let mut url = parse(text).map_err(|cause| UrlError::Invalid { text: shortened(text), cause })?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(UrlError::Scheme { text: shortened(text) });
+        }
+        if url.fragment().is_some() {
+            url.set_fragment(None);
+        }
+        Ok(Self(url))
+    }
+
+    /// The URL as it is requested.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &str {
+        self.0.scheme()
+    }
+
+    /// The host in lower case; IPv6 addresses in brackets.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
+    /// The port, where it is not the default of the scheme.
+    pub fn port(&self) -> Option<u16> {
+        self.0.port()
+    }
+
+    /// The path, never empty.
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    /// The query, without its question mark.
+    pub fn query(&self) -> Option<&str> {
+        self.0.query()
+    }
+
+    /// The politeness unit that this URL belongs to.
+    pub fn host_key(&self) -> HostKey {
+        HostKey(self.host().to_owned())
+    }
+
+    /// The domain that one could register, such as `example.co.uk`; none for addresses and for
+    /// names that are themselves a public suffix.
+    pub fn registrable_domain(&self) -> Option<&str> {
+        match self.0.host()? {
+            Host::Domain(name) => registrable_domain(name),
+            Host::Ipv4(_) | Host::Ipv6(_) => None,
+        }
+    }
+
+    /// The text by which this URL is the same page as another.
+    pub fn identity(&self, options: &IdentityOptions) -> Identity {
+        let mut text = String::with_capacity(self.as_str().len());
+        text.push_str(self.scheme());
+        text.push_str("://");
+        let authority = position(&text);
+        text.push_str(self.host());
+        let host_end = position(&text);
+        if let Some(port) = self.port() {
+            text.push(':');
+            text.push_str(&port.to_string());
+        }
+        let path = position(&text);
+        push_normalised(&mut text, self.path(), is_path_byte);
+        let path_end = position(&text);
+        if let Some(query) = self.query() {
+            push_query(&mut text, query, options);
+        }
+        Identity { text, authority, host_end, path, path_end }
+    }
+}
+
+impl FromStr for FetchUrl {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for FetchUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for FetchUrl {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for FetchUrl {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = crate::borrowed_text(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Whether `text` is an absolute http or https URL, without keeping its parts.
+///
+/// The answer is that of [`FetchUrl::parse`]. Only the authority of an http URL can make it
+/// invalid, so that one in plain lower-case letters, as most are, needs no parser.
+pub fn check(text: &str) -> Result<(), UrlError> {
+    if has_plain_authority(text) { Ok(()) } else { FetchUrl::parse(text).map(drop) }
+}
+
+fn has_plain_authority(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
+        return false;
+    };
+    let host = &rest.as_bytes()[..rest.bytes().position(|b| b == b'/').unwrap_or(rest.len())];
+    let last_label = host.iter().rposition(|&b| b == b'.').map_or(0, |dot| dot + 1);
+    text.len() <= MAX_URL_BYTES
+        && host.iter().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))
+        // A last label that starts with a digit may be part of an IPv4 address, and a double
+        // hyphen part of a punycode name: both have rules of their own.
+        && host.get(last_label).is_some_and(u8::is_ascii_lowercase)
+        && !host.windows(2).any(|pair| pair == b"--")
+}
+
+/// What a profile asks of the identity of its URLs. By default the query is left as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdentityOptions {
+    /// Sort the parameters of the query, so that their order does not count.
+    pub sort_query: bool,
+    /// Parameters that do not count, such as `sid` or `utm_*`.
+    pub strip_params: Vec<String>,
+}
+
+impl IdentityOptions {
+    fn strips(&self, parameter: &str) -> bool {
+        let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
+        self.strip_params.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == pattern,
+        })
+    }
+}
+
+/// The text by which two URLs are the same page.
+///
+/// Lower-case host; no default port, user-info or fragment; dot segments resolved;
+/// percent-encoding normalised (unreserved characters plain, everything else that RFC 3986 does
+/// not allow encoded, in capitals). Making the identity of an identity changes nothing.
+///
+/// ```
+/// # use forager_core::url::{FetchUrl, IdentityOptions};
+/// let url: FetchUrl = "http://me:pw@Example.org:80/%7ejoe?b=2&a=1&utm_source=x".parse()?;
+/// assert_eq!(url.identity(&IdentityOptions::default()).as_str(),
+///     "http://example.org/~joe?b=2&a=1&utm_source=x");
+/// let options = IdentityOptions { sort_query: true, strip_params: vec!["utm_*".into()] };
+/// assert_eq!(url.identity(&options).as_str(), "http://example.org/~joe?a=1&b=2");
+/// # Ok::<(), forager_core::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity {
+    // First, so that identities order and compare by their text; the offsets follow from it.
+    text: String,
+    authority: u32,
+    host_end: u32,
+    path: u32,
+    path_end: u32,
+}
+
+impl Identity {
+    /// The identity of a URL whose query is left as it is.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        Ok(FetchUrl::parse(text)?.identity(&IdentityOptions::default()))
+    }
+
+    /// The whole text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Everything after `http://` or `https://`.
+    pub fn without_scheme(&self) -> &str {
+        &self.text[self.authority as usize..]
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &str {
+        &self.text[..self.authority as usize - "://".len()]
+    }
+
+    /// The host, without its port.
+    pub fn host(&self) -> &str {
+        &self.text[self.authority as usize..self.host_end as usize]
+    }
+
+    /// The host, and its port where it is not the default.
+    pub fn authority(&self) -> &str {
+        &self.text[self.authority as usize..self.path as usize]
+    }
+
+    /// The host without a leading `www.`: what the scope rules call a domain.
+    pub fn domain(&self) -> &str {
+        fold_www(self.host())
+    }
+
+    /// The domain that one could register; none for addresses and public suffixes.
+    pub fn registrable_domain(&self) -> Option<&str> {
+        let host = self.host();
+        let last = host.bytes().last()?;
+        // Hosts of letters end in a letter or a dot once parsed; what ends in a digit or in a
+        // bracket is an address.
+        if last.is_ascii_digit() && host.parse::<core::net::Ipv4Addr>().is_ok() || last == b']' {
+            return None;
+        }
+        registrable_domain(host)
+    }
+
+    /// The path, never empty.
+    pub fn path(&self) -> &str {
+        &self.text[self.path as usize..self.path_end as usize]
+    }
+
+    /// The query, without its question mark.
+    pub fn query(&self) -> Option<&str> {
+        self.text[self.path_end as usize..].strip_prefix('?')
+    }
+
+    /// Whether this is the first page of its host: path `/`, no query.
+    pub fn is_homepage(&self) -> bool {
+        self.path() == "/" && self.query().is_none()
+    }
+
+    /// The politeness unit that this URL belongs to.
+    pub fn host_key(&self) -> HostKey {
+        HostKey(self.host().to_owned())
+    }
+
+    /// The form for prefixes and sorted listings.
+    pub fn surt(&self) -> Surt {
+        let mut text = String::with_capacity(self.text.len() + 4);
+        // Both schemes give one SURT: scope does not tell them apart.
+        text.push_str("http://(");
+        let host = self.host();
+        if host.ends_with(']') || host.parse::<core::net::Ipv4Addr>().is_ok() {
+            text.push_str(host);
+        } else {
+            for label in host.rsplit('.') {
+                text.push_str(label);
+                text.push(',');
+            }
+        }
+        text.push_str(&self.text[self.host_end as usize..self.path as usize]);
+        text.push(')');
+        text.push_str(&self.text[self.path as usize..]);
+        Surt(text)
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for Identity {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+/// A URL written so that pages of one domain, and folders of one site, sort together.
+///
+/// ```
+/// # use forager_core::url::Identity;
+/// let surt = Identity::parse("https://www.example.org:8080/a?b")?.surt();
+/// assert_eq!(surt.as_str(), "http://(org,example,www,:8080)/a?b");
+/// # Ok::<(), forager_core::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Surt(String);
+
+impl Surt {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The politeness unit: the host of a URL, without its port.
+///
+/// Two ports of one host are one machine, and share its patience. It is also the queue key that
+/// `URLFrontier` clients derive from a URL.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct HostKey(String);
+
+impl HostKey {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The host without a leading `www.`.
+pub fn fold_www(host: &str) -> &str {
+    host.strip_prefix("www.").unwrap_or(host)
+}
+
+/// `text` with its percent-encoding undone; bytes that are not UTF-8 become `U+FFFD`.
+pub(crate) fn percent_decoded(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains('%') { percent_decode_str(text).decode_utf8_lossy() } else { text.into() }
+}
+
+/// The non-empty segments of a path.
+pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|segment| !segment.is_empty())
+}
+
+fn registrable_domain(host: &str) -> Option<&str> {
+    psl::domain_str(host.strip_suffix('.').unwrap_or(host))
+}
+
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 100;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn position(text: &str) -> u32 {
+    // Parsing at most triples MAX_URL_BYTES, so that this never saturates.
+    u32::try_from(text.len()).unwrap_or(u32::MAX)
+}
+
+fn push_query(out: &mut String, query: &str, options: &IdentityOptions) {
+    let mut normalised = String::with_capacity(query.len());
+    push_normalised(&mut normalised, query, is_query_byte);
+    let mut parameters: Vec<&str> = normalised.split('&').collect();
+    let before = parameters.len();
+    parameters.retain(|parameter| !options.strips(parameter));
+    if parameters.is_empty() && before > 0 {
+        return; // every parameter was stripped: the question mark goes with them
+    }
+    if options.sort_query {
+        parameters.sort_unstable();
+    }
+    out.push('?');
+    for (index, parameter) in parameters.into_iter().enumerate() {
+        if index > 0 {
+            out.push('&');
+        }
+        out.push_str(parameter);
+    }
+}
+
+/// Appends `text` with unreserved characters decoded, other escapes in capitals, and what may
+/// not stand plain encoded. A percent sign that starts no escape becomes `%25`; left alone, it
+/// could form a new escape with what is decoded behind it.
+fn push_normalised(out: &mut String, text: &str, may_stand: fn(u8) -> bool) {
+    if text.bytes().all(may_stand) {
+        return out.push_str(text);
+    }
+    let mut rest = text.as_bytes();
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
+        match (byte, tail) {
+            (b'%', [high, low, after @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                rest = after;
+                let decoded = hex_value(*high) << 4 | hex_value(*low);
+                if is_unreserved(decoded) {
+                    out.push(char::from(decoded));
+                } else {
+                    push_escaped(out, decoded);
+                }
+            }
+            (b'%', _) => out.push_str("%25"),
+            (&plain, _) if may_stand(plain) => out.push(char::from(plain)),
+            (&other, _) => push_escaped(out, other),
+        }
+    }
+}
+
+fn push_escaped(out: &mut String, byte: u8) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    out.push('%');
+    out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+    out.push(char::from(DIGITS[usize::from(byte & 15)]));
+}
+
+fn hex_value(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        _ => digit - b'A' + 10,
+    }
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+fn is_path_byte(byte: u8) -> bool {
+    is_unreserved(byte)
+        || matches!(
+            byte,
+            b'/' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'@'
+        )
+}
+
+fn is_query_byte(byte: u8) -> bool {
+    is_path_byte(byte) || byte == b'?'
+}
