@@ -196,14 +196,26 @@ fn has_plain_authority(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
         return false;
     };
-    let host = &rest.as_bytes()[..rest.bytes().position(|b| b == b'/').unwrap_or(rest.len())];
-    let last_label = host.iter().rposition(|&b| b == b'.').map_or(0, |dot| dot + 1);
-    text.len() <= MAX_URL_BYTES
-        && host.iter().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))
-        // A last label that starts with a digit may be part of an IPv4 address, and a double
-        // hyphen part of a punycode name: both have rules of their own.
-        && host.get(last_label).is_some_and(u8::is_ascii_lowercase)
-        && !host.windows(2).any(|pair| pair == b"--")
+    if text.len() > MAX_URL_BYTES {
+        return false;
+    }
+    let mut previous = b'.';
+    // A last label that starts with a digit may be part of an IPv4 address, and a double hyphen
+    // part of a punycode name: both have rules of their own.
+    let mut label_has_plain_start = false;
+    for byte in rest.bytes() {
+        match byte {
+            b'/' => break,
+            b'a'..=b'z' | b'0'..=b'9' if previous == b'.' => {
+                label_has_plain_start = byte.is_ascii_lowercase();
+            }
+            b'a'..=b'z' | b'0'..=b'9' => {}
+            b'.' | b'-' if previous != b'.' && previous != b'-' => {}
+            _ => return false,
+        }
+        previous = byte;
+    }
+    label_has_plain_start && previous != b'.'
 }
 
 /// What a profile asks of the identity of its URLs. By default the query is left as it is.

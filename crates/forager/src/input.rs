@@ -50,8 +50,8 @@ pub(crate) struct Line<'a> {
     number: u64,
     /// Counted from 0 over all files.
     pub(crate) sequence: u64,
-    /// Without its line break.
-    pub(crate) bytes: &'a [u8],
+    /// Without its line break; none if it is not UTF-8.
+    pub(crate) text: Option<&'a str>,
 }
 
 impl Input {
@@ -168,15 +168,17 @@ impl Chunk {
     /// The lines, without empty ones.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let bytes = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
-        let lines = SplitLines { rest: Some(bytes) }.enumerate().map(|(index, bytes)| {
+        let texts = match std::str::from_utf8(bytes) {
+            Ok(text) => Texts::Valid(split(text)),
+            Err(_) => Texts::Mixed(bytes.split(|&byte| byte == b'\n')),
+        };
+        let lines = texts.enumerate().map(|(index, text)| {
             let index = index as u64;
-            let number = self.first_line + index;
-            let bytes =
-                if number == 1 { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
-            let bytes = bytes.trim_ascii();
-            Line { path: self.path.as_deref(), number, sequence: self.lines_before + index, bytes }
+            let (number, sequence) = (self.first_line + index, self.lines_before + index);
+            let text = text.map(|text| if number == 1 { text.trim_start_matches('\u{feff}') } else { text });
+            Line { path: self.path.as_deref(), number, sequence, text: text.map(str::trim_ascii) }
         });
-        lines.filter(|line| !line.bytes.is_empty())
+        lines.filter(|line| line.text != Some(""))
     }
 
     /// The buffer, to be read into again.
@@ -185,22 +187,36 @@ impl Chunk {
     }
 }
 
-struct SplitLines<'a> {
-    rest: Option<&'a [u8]>,
+/// The lines of a chunk. Checking a whole chunk at once is much faster than line by line, which
+/// is left for chunks that hold something else than UTF-8.
+enum Texts<V, M> {
+    Valid(V),
+    Mixed(M),
 }
 
-impl<'a> Iterator for SplitLines<'a> {
-    type Item = &'a [u8];
+impl<'a, V, M> Iterator for Texts<V, M>
+where
+    V: Iterator<Item = &'a str>,
+    M: Iterator<Item = &'a [u8]>,
+{
+    type Item = Option<&'a str>;
 
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let rest = self.rest?;
-        let (line, after) = match memchr::memchr(b'\n', rest) {
-            Some(end) => (&rest[..end], Some(&rest[end + 1..])),
-            None => (rest, None),
-        };
-        self.rest = after;
-        Some(line)
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Valid(texts) => texts.next().map(Some),
+            Self::Mixed(lines) => lines.next().map(|line| std::str::from_utf8(line).ok()),
+        }
     }
+}
+
+/// As `str::split`, with a search made for long texts.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    ends.scan(0, |start, end| {
+        let line = &text[*start..end];
+        *start = end + 1;
+        Some(line)
+    })
 }
 
 impl std::fmt::Display for Line<'_> {

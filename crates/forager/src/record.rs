@@ -9,7 +9,7 @@ use crate::input::{Input, Line, MAX_LINE_BYTES};
 use crate::output::{self, Output};
 
 /// How much of a line is shown when it cannot be read at all.
-const SHOWN_BYTES: usize = 60;
+const SHOWN_CHARS: usize = 60;
 
 /// What is wrong with a line: the field, where one is at fault, and what about its value.
 #[derive(Debug)]
@@ -60,28 +60,33 @@ impl From<anyhow::Error> for LineError {
     }
 }
 
-/// Reads a JSON record from a line.
-pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &Line<'a>) -> Result<T, BadLine> {
-    if line.bytes.len() > MAX_LINE_BYTES {
-        return Err(BadLine::whole(format_args!("longer than {MAX_LINE_BYTES} bytes")));
+/// The text of a line.
+pub(crate) fn text<'a>(line: &Line<'a>) -> Result<&'a str, BadLine> {
+    match line.text {
+        None => Err(BadLine::whole("not UTF-8")),
+        Some(text) if text.len() > MAX_LINE_BYTES => {
+            Err(BadLine::whole(format_args!("longer than {MAX_LINE_BYTES} bytes")))
+        }
+        Some(text) => Ok(text),
     }
-    if !line.bytes.starts_with(b"{") {
-        return Err(BadLine::whole(format_args!("not a JSON object: {}", excerpt(line.bytes))));
-    }
-    serde_json::from_slice(line.bytes).map_err(|_| explain::<T>(line.bytes))
 }
 
-/// The text of a line, for commands that take plain URLs too.
-pub(crate) fn text<'a>(line: &Line<'a>) -> Result<&'a str, BadLine> {
-    std::str::from_utf8(line.bytes).map_err(|_| BadLine::whole("not UTF-8"))
+/// Reads a JSON record from a line.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &Line<'a>) -> Result<T, BadLine> {
+    let text = text(line)?;
+    // Serde would take a list for a record, too.
+    if !text.starts_with('{') {
+        return Err(BadLine::whole(format_args!("not a JSON object: {}", excerpt(text))));
+    }
+    serde_json::from_str(text).map_err(|_| explain::<T>(text))
 }
 
 /// Reads the record once more, slowly, to find out which field is at fault.
 #[cold]
-fn explain<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> BadLine {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
+fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> BadLine {
+    let mut reader = serde_json::Deserializer::from_str(text);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
-        return BadLine::whole(format_args!("something follows the JSON object in {}", excerpt(bytes)));
+        return BadLine::whole(format_args!("something follows the JSON object in {}", excerpt(text)));
     };
     let field = field_name(&error.path().to_string());
     let cause = error.into_inner();
@@ -89,7 +94,7 @@ fn explain<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> BadLine {
         return BadLine { field, problem: message(&cause) };
     }
     let (problem, column) = (message(&cause), cause.column());
-    BadLine::whole(format_args!("not JSON: {problem} at column {column} of {}", excerpt(bytes)))
+    BadLine::whole(format_args!("not JSON: {problem} at column {column} of {}", excerpt(text)))
 }
 
 fn field_name(path: &str) -> String {
@@ -109,10 +114,11 @@ fn message(error: &serde_json::Error) -> String {
     in_words.into_iter().fold(text.to_owned(), |text, (type_name, words)| text.replace(type_name, words))
 }
 
-fn excerpt(bytes: &[u8]) -> String {
-    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES)]);
-    let dots = if bytes.len() > SHOWN_BYTES { "…" } else { "" };
-    format!("{shown}{dots}")
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// Reports a bad line on standard error.

@@ -49,10 +49,11 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<Outcome> {
 
 /// A record, or a URL on its own.
 fn read<'a>(line: &Line<'a>) -> Result<Page<'a>, BadLine> {
-    if line.bytes.starts_with(b"{") {
+    let text = text(line)?;
+    if text.starts_with('{') {
         return parse(line);
     }
-    Ok(Page { url: text(line)?.into(), content_type: None, parent_risk: None })
+    Ok(Page { url: text.into(), content_type: None, parent_risk: None })
 }
 
 fn classify<'c>(classifier: &'c Classifier, page: &Page<'_>) -> Result<Class<'c>, BadLine> {
