@@ -268,9 +268,9 @@ pub(crate) struct HierarchyArgs {
     pub(crate) total_pages: Option<u64>,
 }
 
-/// Decide what to do with queued URLs and with links, by the collections, profiles and seeds of
-/// the configuration
+/// Decide what to do with queued URLs and with links
 ///
+/// By the collections, profiles and seeds of the configuration.
 /// A line `{"entry":{collection,url,seed,depth,lastFetch,length}}` asks whether a queued URL may
 /// be fetched: the action is `fetch`, `postpone` or `remove`. A line
 /// `{"context":{collection,seed,depth},"url":…,"queued":{seed,depth,due}}` asks what becomes of a
@@ -349,8 +349,8 @@ pub(crate) enum ConfigCommand {
         after_long_help = r#"Example:
   $ printf '[manifest]\nlimit = 100\n' > small.toml
   $ forager config show --config small.toml | grep '^manifest'
-  manifest.limit = 100              # small.toml:2
-  manifest.reserved_percent = 10    # default"#
+  manifest.limit = 100                        # small.toml:2
+  manifest.reserved_percent = 10              # default"#
     )]
     Show {
         #[command(flatten)]

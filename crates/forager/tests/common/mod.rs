@@ -1,0 +1,87 @@
+//! Runs the real binary, as a user would.
+
+#![allow(dead_code, reason = "each test file takes what it needs")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// The moment that most tests take for now.
+pub(crate) const NOW: &str = "2024-06-15T08:00:00Z";
+
+/// What a run printed, and how it ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) status: i32,
+}
+
+impl Ran {
+    /// Standard output as JSON Lines.
+    #[track_caller]
+    pub(crate) fn rows(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
+        self.stdout.lines().map(parse).collect()
+    }
+
+    /// Standard output as JSON Lines of a run that must have gone well.
+    #[track_caller]
+    pub(crate) fn good_rows(&self) -> Vec<Value> {
+        assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{self:?}");
+        self.rows()
+    }
+}
+
+/// The binary, in an empty environment of its own.
+pub(crate) fn forager() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forager"));
+    command.env_remove("FORAGER_CONFIG").current_dir(env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+/// Runs a command with this standard input.
+pub(crate) fn run(args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+    run_command(forager().args(args), input)
+}
+
+/// Runs a prepared command with this standard input.
+pub(crate) fn run_command(command: &mut Command, input: impl AsRef<[u8]>) -> Ran {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.as_ref().to_vec();
+    // From a thread of its own: a child that writes while we write would block us both.
+    let writer = std::thread::spawn(move || {
+        let _ = stdin.write_all(&input); // a command that fails early reads nothing
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Ran {
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        status: output.status.code().unwrap(),
+    }
+}
+
+/// JSON Lines of these values.
+pub(crate) fn lines(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+/// The expected answers that core is tested with.
+pub(crate) fn cases(policy: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../core/tests/cases/{policy}.json"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The elements of a JSON list, of which there must be some.
+#[track_caller]
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    let list = value[key].as_array().unwrap_or_else(|| panic!("no list {key}"));
+    assert!(!list.is_empty(), "{key} is empty");
+    list
+}
