@@ -69,7 +69,8 @@ pub(crate) fn run_command(command: &mut Command, input: impl AsRef<[u8]>) -> Ran
 
 /// JSON Lines of these values.
 pub(crate) fn lines(values: &[Value]) -> String {
-    values.iter().map(|value| format!("{value}\n")).collect()
+    let lines: Vec<String> = values.iter().map(ToString::to_string).collect();
+    lines.join("\n")
 }
 
 /// The expected answers that core is tested with.
