@@ -56,3 +56,9 @@ wasm: ## Build core for WebAssembly, where that target is installed
 deny: ## Check licences, advisories and sources of dependencies, where cargo-deny is installed
 	@if command -v cargo-deny > /dev/null; then cargo deny check; \
 	else echo 'cargo-deny is not installed: cargo install --locked cargo-deny'; fi
+
+.PHONY: bench
+bench: build ## Measure the decision core against plain JavaScript (needs Node and GNU time); writes bench/DATE-core.md
+	@command -v node > /dev/null || { echo 'Node is not installed' >&2; exit 1; }
+	@[ -x /usr/bin/time ] || { echo 'GNU time is not installed (package "time")' >&2; exit 1; }
+	node bench/core.mjs

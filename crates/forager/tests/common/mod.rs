@@ -86,3 +86,38 @@ pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     assert!(!list.is_empty(), "{key} is empty");
     list
 }
+
+/// Commands of the shell, each with what it prints.
+pub(crate) type Steps = Vec<(String, String)>;
+
+/// Splits a session into the lines after a `$` and what follows each.
+pub(crate) fn steps_in<'a>(lines: impl Iterator<Item = &'a str>) -> Steps {
+    let mut steps = Steps::new();
+    for line in lines {
+        if let Some(command) = line.strip_prefix("$ ") {
+            steps.push((command.to_owned(), String::new()));
+        } else {
+            let (_, printed) = steps.last_mut().expect("the first line is a command");
+            printed.push_str(line);
+            printed.push('\n');
+        }
+    }
+    steps
+}
+
+/// The sessions of a document: its blocks of kind `console`.
+pub(crate) fn sessions_in(document: &str) -> Steps {
+    let blocks = document.split("```console\n").skip(1);
+    blocks.flat_map(|block| steps_in(block.split("```").next().unwrap_or_default().lines())).collect()
+}
+
+/// What a command of the shell prints, errors included, in this folder.
+pub(crate) fn session(step: &str, folder: &Path) -> String {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_forager")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let step = step.replace("cargo run --release --quiet --", "forager");
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("{{ {step}; }} 2>&1")).current_dir(folder).env("PATH", path);
+    let output = shell.env_remove("FORAGER_CONFIG").output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
