@@ -38,10 +38,10 @@ pub struct UrlSignals<'a> {
     #[serde(default, deserialize_with = "null_is_default")]
     pub visits: u64,
     /// When it was last visited.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "time")]
     pub last_visited: Option<Timestamp>,
     /// When it last changed.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "time")]
     pub last_changed: Option<Timestamp>,
     /// How well it fits the topic, 0.5 if unknown.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -336,4 +336,18 @@ where
     D: serde::Deserializer<'de>,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A time, or `null`. The error names the text, which the parser's own does not always.
+fn time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+    struct Time(Timestamp);
+    impl<'de> Deserialize<'de> for Time {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = crate::borrowed_text(deserializer)?;
+            text.parse().map(Self).map_err(|cause: jiff::Error| {
+                serde::de::Error::custom(format_args!("{text:?} is not an RFC 3339 time: {cause}"))
+            })
+        }
+    }
+    Ok(Option::deserialize(deserializer)?.map(|Time(time)| time))
 }
