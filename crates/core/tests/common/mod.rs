@@ -1,4 +1,5 @@
 //! What the tables of all policies share: reading them, and writing times.
+#![allow(dead_code, reason = "each test file takes what it needs")]
 
 use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
