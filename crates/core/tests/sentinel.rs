@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{ago, cases, now};
+use common::{after, cases, now};
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::classify::{Class, Classifier, NodeRole, NodeType, Reason, Row};
 use forager_core::sentinel::velocity::{Evidence, Velocity};
@@ -210,18 +210,18 @@ fn evidence_grows_with_each_scan_and_remembers_the_last_change() {
     let scans = [
         // changed, velocity after, last change after
         ("the first scan ever is never a change", true, 0.5, None),
-        ("a change while warming up moves no velocity", true, 0.5, Some("-2h")),
-        ("a stable scan keeps the time of the change", false, 0.5, Some("-2h")),
-        ("the fourth scan is the first to count", true, 0.65, Some("-4h")),
-        ("stable", false, 0.585, Some("-4h")),
-        ("changed", true, 0.7095, Some("-6h")),
+        ("a change while warming up moves no velocity", true, 0.5, Some("2h")),
+        ("a stable scan keeps the time of the change", false, 0.5, Some("2h")),
+        ("the fourth scan is the first to count", true, 0.65, Some("4h")),
+        ("stable", false, 0.585, Some("4h")),
+        ("changed", true, 0.7095, Some("6h")),
     ];
     let mut evidence = Evidence::default();
     for (hours, (name, changed, velocity, last_changed)) in (1..).zip(scans) {
-        evidence = evidence.after_scan(changed, ago(&format!("-{hours}h")));
+        evidence = evidence.after_scan(changed, after(&format!("{hours}h")));
         assert!(is_close(evidence.velocity, velocity), "{name}: {evidence:?}");
         assert_eq!(evidence.scan_count, hours, "{name}");
-        assert_eq!(evidence.last_changed_at, last_changed.map(ago), "{name}");
+        assert_eq!(evidence.last_changed_at, last_changed.map(after), "{name}");
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use core::cmp::Reverse;
 
-use common::{ago, cases, now};
+use common::{after, ago, cases, now};
 use forager_core::duration::Interval;
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::manifest::{Manifest, ManifestConfig, Percent, Why};
@@ -250,7 +250,7 @@ fn a_manifest_goes_by_risk_then_due_time_then_arrival() {
         (3, Risk::Critical, ago("3h")),
         (4, Risk::Critical, ago("1h")),
         (5, Risk::Medium, now()),
-        (6, Risk::Critical, ago("-1ns")),
+        (6, Risk::Critical, after("1ns")),
     ];
     let order: Vec<_> =
         choose(&ManifestConfig::default(), &items).into_iter().map(|(item, _)| item).collect();

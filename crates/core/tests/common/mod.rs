@@ -26,7 +26,12 @@ pub(crate) fn now() -> Timestamp {
     "2024-06-15T08:00:00Z".parse().unwrap()
 }
 
-/// The instant so long before [`now`], written as `1h 30m`; `-1h` lies after it.
+/// The instant so long before [`now`], written as `1h 30m`; `-1h` ago is still to come.
 pub(crate) fn ago(length: &str) -> Timestamp {
     now() - length.parse::<SignedDuration>().unwrap()
+}
+
+/// The instant so long after [`now`].
+pub(crate) fn after(length: &str) -> Timestamp {
+    now() + length.parse::<SignedDuration>().unwrap()
 }
