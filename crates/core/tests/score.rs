@@ -134,10 +134,12 @@ fn the_score_is_50_and_its_terms() {
     assert_eq!(score, 75);
 }
 
+/// A name, how long ago the page was visited and changed, and how long until its score differs.
+type Row = (&'static str, Option<&'static str>, Option<&'static str>, Option<&'static str>);
+
 #[test]
 fn the_next_change_is_the_next_step_of_the_score() {
-    // How long ago the page was visited and changed, and how long until its score differs.
-    let table: [(&str, Option<&str>, Option<&str>, Option<&str>); 19] = [
+    let table: [Row; 19] = [
         ("never visited, never changed", None, None, None),
         ("half an hour after the visit", Some("30m"), None, Some("30m")),
         ("1 ns before the hour", Some("59m 59s 999ms 999us 999ns"), None, Some("1ns")),

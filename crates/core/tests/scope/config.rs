@@ -18,10 +18,10 @@ fn a_configuration_that_contradicts_itself_is_refused() {
         ("profile \"daily\": exclude: ", |w| w.daily().exclude.push("(a{1000}){1000}".into())),
         ("profile \"daily\": scheme \"ftp\" cannot be crawled", |w| w.daily().schemes.push("ftp".into())),
         ("profiles \"daily\" and \"p\" of collection \"C1\" differ", |w| {
-            w.add_profile("p").sort_query = true
+            w.add_profile("p").sort_query = true;
         }),
         ("profiles \"daily\" and \"p\" of collection \"C1\" differ", |w| {
-            w.add_profile("p").strip_params.push("a".into())
+            w.add_profile("p").strip_params.push("a".into());
         }),
     ];
     for (says, change) in table {

@@ -10,6 +10,7 @@ mod every_combination;
 mod extent;
 mod given_cases;
 mod outlink;
+mod owner;
 mod start;
 
 use common::{ago, now};
