@@ -224,7 +224,9 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn a_page_is_only_ever_raised_within_its_bounds(sightings in prop::collection::vec(sightings(), 1..60)) {
+    fn a_page_is_only_ever_raised_within_its_bounds(
+        sightings in prop::collection::vec(sightings(), 1..60),
+    ) {
         for mode in [Mode::Hierarchy, Mode::Linked] {
             let mut pages = Pages::new(mode);
             let mut known = std::collections::BTreeMap::new();
@@ -248,7 +250,9 @@ proptest! {
     }
 
     #[test]
-    fn claims_are_in_the_order_of_a_stable_sort(tasks in prop::collection::vec((0..=3_u16, 0..4_u64), 0..40)) {
+    fn claims_are_in_the_order_of_a_stable_sort(
+        tasks in prop::collection::vec((0..=3_u16, 0..4_u64), 0..40),
+    ) {
         let mut claims: Vec<_> = (0..)
             .zip(&tasks)
             .map(|(sequence, &(priority, created))| {

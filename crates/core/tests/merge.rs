@@ -92,6 +92,15 @@ fn a_length_doubles_up_to_its_limit() {
     assert_eq!(Interval::hours(800).doubled(0, limit), limit);
 }
 
+#[test]
+fn an_equal_key_displaces_nothing() {
+    let mut top = Top::new(1);
+    assert_eq!(top.push(1, "first"), None);
+    assert!(!top.would_keep(&1));
+    assert_eq!(top.push(1, "second"), Some((1, "second")));
+    assert_eq!(top.into_sorted(), [(1, "first")]);
+}
+
 prop_compose! {
     fn standings()(priority in 0..4_u16, depth in 0..4_u32, hours in 0..4_i64) -> Standing<u16> {
         Standing { priority, depth, due: Timestamp::from_second(hours * 3600).unwrap() }
@@ -100,7 +109,11 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn merging_is_commutative_associative_and_idempotent(a in standings(), b in standings(), c in standings()) {
+    fn merging_is_commutative_associative_and_idempotent(
+        a in standings(),
+        b in standings(),
+        c in standings(),
+    ) {
         prop_assert_eq!(a.merge(b), b.merge(a));
         prop_assert_eq!(a.merge(b).merge(c), a.merge(b.merge(c)));
         prop_assert_eq!(a.merge(a), a);
@@ -110,7 +123,10 @@ proptest! {
     }
 
     #[test]
-    fn the_best_few_are_the_start_of_the_sorted_whole(keys in prop::collection::vec(0..50_u8, 0..60), limit in 0..20_usize) {
+    fn the_best_few_are_the_start_of_the_sorted_whole(
+        keys in prop::collection::vec(0..50_u8, 0..60),
+        limit in 0..20_usize,
+    ) {
         let mut top = Top::new(limit);
         let mut out = Vec::new();
         for key in keys.iter().copied().zip(0_u64..) {

@@ -237,7 +237,10 @@ fn a_velocity_is_a_number_from_0_to_1() {
 
 proptest! {
     #[test]
-    fn a_velocity_stays_within_its_bounds(current in 0.0..=1.0_f64, scans in prop::collection::vec(any::<bool>(), 1..40)) {
+    fn a_velocity_stays_within_its_bounds(
+        current in 0.0..=1.0_f64,
+        scans in prop::collection::vec(any::<bool>(), 1..40),
+    ) {
         let mut evidence = Evidence { velocity: velocity(current), ..Evidence::default() };
         for changed in scans {
             let before = evidence;
@@ -254,12 +257,16 @@ proptest! {
     }
 
     #[test]
-    fn every_url_has_a_class_and_one_reason(path in "[a-zšć%0-9/.-]{0,20}", content_type in prop::option::of(any::<String>())) {
+    fn every_url_has_a_class_and_one_reason(
+        path in "[a-zšć%0-9/.-]{0,20}",
+        content_type in prop::option::of(any::<String>()),
+    ) {
         static CLASSIFIER: std::sync::LazyLock<Classifier> = std::sync::LazyLock::new(Classifier::default);
         let url: FetchUrl = format!("https://x.hr/{path}").parse().unwrap();
         let class = CLASSIFIER.classify(&url, content_type.as_deref());
         prop_assert_eq!(class.reasons.len(), 1);
-        prop_assert_eq!(class.node_type == NodeType::Asset, matches!(class.reasons[0], Reason::AssetEnding(_) | Reason::AssetType(_)));
+        let is_asset = matches!(class.reasons[0], Reason::AssetEnding(_) | Reason::AssetType(_));
+        prop_assert_eq!(class.node_type == NodeType::Asset, is_asset);
         prop_assert_eq!(class.node_role.is_some(), matches!(class.reasons[0], Reason::DefaultRow(_)));
     }
 }

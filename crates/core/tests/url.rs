@@ -387,9 +387,14 @@ proptest! {
     }
 
     #[test]
-    fn sorting_forgets_the_order_of_parameters(parameters in prop::collection::vec("[ab%=]{0,3}", 1..6), turn in 0..6_usize) {
+    fn sorting_forgets_the_order_of_parameters(
+        parameters in prop::collection::vec("[ab%=]{0,3}", 1..6),
+        turn in 0..6_usize,
+    ) {
         let options = IdentityOptions { sort_query: true, ..IdentityOptions::default() };
-        let with = |parameters: &[String]| fetch(&format!("http://a.org/?{}", parameters.join("&"))).identity(&options);
+        let with = |parameters: &[String]| {
+            fetch(&format!("http://a.org/?{}", parameters.join("&"))).identity(&options)
+        };
         let mut turned = parameters.clone();
         turned.rotate_left(turn % parameters.len());
         prop_assert_eq!(with(&parameters), with(&turned));

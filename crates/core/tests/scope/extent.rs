@@ -41,7 +41,7 @@ fn each_kind_covers_what_it_says() {
             "https://db.no/a",
             Page,
             "https://db.no/a http://db.no/a https://db.no/a/ https://db.no:443/a https://db.no/a#b",
-            "https://db.no/a/b https://db.no/a?b https://db.no/ https://db.no:8443/a https://www.db.no/a https://db.no/A",
+            "https://db.no/a/b https://db.no/a?b https://db.no/ https://db.no:81/a https://www.db.no/a",
         ),
         (
             "https://db.no/a?b",
