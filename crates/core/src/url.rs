@@ -63,10 +63,17 @@ impl FetchUrl {
 
     /// Parses a URL that people wrote without its scheme, such as `example.org/a`.
     pub fn parse_lenient(text: &str) -> Result<Self, UrlError> {
-        if text.contains("://") {
+        // Before a path or query only: `example.org/?to=https://x` has no scheme of its own.
+        let has_scheme = text.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
+        if has_scheme {
             return Self::parse(text);
         }
-        Self::parse(&format!("http://{}", text.trim().trim_start_matches('/')))
+        let url = Self::parse(&format!("http://{}", text.trim().trim_start_matches('/')))?;
+        // Nobody leaves out the scheme and writes a password: this is `mailto:me@example.org`.
+        if url.0.password().is_some() {
+            return Err(UrlError::Scheme { text: shortened(text) });
+        }
+        Ok(url)
     }
 
     /// Resolves a link found on this page.

@@ -1,0 +1,78 @@
+//! Configurations: what is refused, what is allowed and reported.
+
+use forager_core::scope::{Profile, ScopeError, Scopes};
+use forager_core::url::FetchUrl;
+
+use crate::{World, collection, seed, world};
+
+#[test]
+fn a_configuration_that_contradicts_itself_is_refused() {
+    type Change = fn(&mut World);
+    let table: [(&str, Change); 10] = [
+        ("collection \"C1\" is there twice", |w| w.collections.push(collection("C1"))),
+        ("profile \"daily\" is there twice", |w| w.profiles.push(Profile::new("daily", "C2"))),
+        ("seed \"http://www.db.no/\" is there twice", |w| w.seeds.push(seed("http://www.db.no", &[]))),
+        ("seed \"db.no\": ", |w| w.seeds.push(seed("db.no", &[]))),
+        ("seed \"ftp://db.no/\": ", |w| w.seeds.push(seed("ftp://db.no/", &[]))),
+        ("profile \"daily\": include: ", |w| w.daily().include.push("(".into())),
+        ("profile \"daily\": exclude: ", |w| w.daily().exclude.push("(a{1000}){1000}".into())),
+        ("profile \"daily\": scheme \"ftp\" cannot be crawled", |w| w.daily().schemes.push("ftp".into())),
+        ("profiles \"daily\" and \"p\" of collection \"C1\" differ", |w| {
+            w.add_profile("p").sort_query = true;
+        }),
+        ("profiles \"daily\" and \"p\" of collection \"C1\" differ", |w| {
+            w.add_profile("p").strip_params.push("a".into());
+        }),
+    ];
+    for (says, change) in table {
+        let mut world = world();
+        change(&mut world);
+        let error: ScopeError =
+            Scopes::new(&world.collections, &world.profiles, &world.seeds, world.options).unwrap_err();
+        assert!(error.to_string().starts_with(says), "{says}: {error}");
+    }
+}
+
+#[test]
+fn names_that_refer_to_nothing_are_listed() {
+    let mut world = world();
+    assert!(world.scopes().dangling().is_empty());
+    world.profiles.push(Profile::new("lost", "C9"));
+    world.seeds.push(seed("https://vg.no/", &["daily", "gone", "daily"]));
+    let listed: Vec<String> = world.scopes().dangling().iter().map(ToString::to_string).collect();
+    let want = [
+        "profile \"lost\" belongs to collection \"C9\", which is not configured",
+        "seed \"https://vg.no/\" names profile \"gone\", which is not configured",
+    ];
+    assert_eq!(listed, want);
+}
+
+#[test]
+fn an_entry_has_the_identity_that_its_collection_asks_for() {
+    let mut world = world();
+    world.daily().sort_query = true;
+    world.daily().strip_params = vec!["sid".into()];
+    world.profiles.push(Profile::new("plain", "C2"));
+    let scopes = world.scopes();
+    let url: FetchUrl = "https://db.no/?b=1&sid=2&a=3".parse().unwrap();
+    let table = [
+        ("C1", "https://db.no/?a=3&b=1"),
+        ("C2", "https://db.no/?b=1&sid=2&a=3"),
+        ("gone", "https://db.no/?b=1&sid=2&a=3"),
+    ];
+    for (collection, want) in table {
+        assert_eq!(scopes.identity(collection, &url).as_str(), want, "{collection}");
+    }
+}
+
+#[test]
+fn what_a_profile_leaves_out_takes_its_default() {
+    let written: Profile = serde_json::from_str(r#"{"id": "p", "collection": "C1"}"#).unwrap();
+    assert_eq!(written, Profile::new("p", "C1"));
+    for unknown in [
+        r#"{"id": "p", "collection": "C1", "dept": 2}"#,
+        r#"{"id": "p", "collection": "C1", "scope": "site"}"#,
+    ] {
+        assert!(serde_json::from_str::<Profile>(unknown).is_err(), "{unknown}");
+    }
+}
