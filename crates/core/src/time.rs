@@ -41,6 +41,9 @@ impl Interval {
     /// The longest there is: 36,500 days.
     pub const MAX: Self = Self(SignedDuration::from_hours(36_500 * 24));
 
+    /// One minute.
+    pub const MINUTE: Self = Self(SignedDuration::from_secs(60));
+
     /// So many hours, at most [`Interval::MAX`].
     pub const fn hours(hours: u32) -> Self {
         let max = Self::MAX.0.as_hours();

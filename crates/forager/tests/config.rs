@@ -73,6 +73,10 @@ fn a_bad_value_names_its_key_and_line() {
             "[sentinel.max_interval]\ncritical = \"soon\"",
             "forager.toml:2: sentinel.max_interval.critical: \"soon\" is not a length of time",
         ),
+        (
+            "[sentinel.max_interval]\nlow = \"0s\"",
+            "forager.toml:2: sentinel.max_interval.low: 0s is too short; take at least 1m",
+        ),
         (&format!("{profile}every = \"1 month\""), "forager.toml:4: profiles[0].every: "),
         (
             &format!("{profile}scope = \"planet\""),

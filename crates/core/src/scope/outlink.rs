@@ -217,7 +217,7 @@ impl<'c> Link<'c, '_> {
             }
             (true, _, Some(_)) if !is_active => Verdict { action: Action::Keep, rule },
             (true, _, Some(own)) => Verdict { action: Action::Merge(nearer(claim, own)), rule },
-            (true, Some(other), None) => self.choose_owner(claim, other),
+            (true, Some(other), None) => self.choose_owner(claim, is_active, other),
             (false, _, Some(own)) => self.keep_or_remove(own, rule),
             (false, _, None) => Verdict { action: Action::Ignore, rule },
         }
@@ -260,15 +260,17 @@ impl<'c> Link<'c, '_> {
     }
 
     /// Queued with another seed: the rules a to f choose who owns it.
-    fn choose_owner(&self, claim: Claim<'c>, queued: &Queued<'c>) -> Verdict<'c> {
+    fn choose_owner(&self, claim: Claim<'c>, is_active: bool, queued: &Queued<'c>) -> Verdict<'c> {
         if queued.leased {
             return Verdict { action: Action::Keep, rule: Rule::Leased };
         }
+        // A claim that waits is never the earliest, and brings nothing forward.
+        let next_fetch = if is_active { claim.due } else { Timestamp::MAX };
         let (winner, rule) = match self.scopes.seed(queued.seed) {
-            Some(holder) => self.winner(claim.due, &holder.url, queued.due),
+            Some(holder) => self.winner(next_fetch, &holder.url, queued.due),
             None => (Winner::Context, OwnerRule::QueuedSeedGone),
         };
-        let due = claim.due.min(queued.due);
+        let due = next_fetch.min(queued.due);
         let merged = match winner {
             Winner::Context => Claim { due, ..claim },
             Winner::Queued => Claim { seed: queued.seed, place: queued.place, due },

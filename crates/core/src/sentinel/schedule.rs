@@ -74,13 +74,31 @@ impl<'de> Deserialize<'de> for Jitter {
 #[serde(default, deny_unknown_fields)]
 pub struct MaxInterval {
     /// For low risk.
+    #[serde(deserialize_with = "at_least_a_minute")]
     pub low: Option<Interval>,
     /// For medium risk.
+    #[serde(deserialize_with = "at_least_a_minute")]
     pub medium: Option<Interval>,
     /// For high risk.
+    #[serde(deserialize_with = "at_least_a_minute")]
     pub high: Option<Interval>,
     /// For critical risk.
+    #[serde(deserialize_with = "at_least_a_minute")]
     pub critical: Option<Interval>,
+}
+
+/// A shorter maximum would be a slip, and a server asked without pause would be its victim.
+fn at_least_a_minute<'de, D>(deserializer: D) -> Result<Option<Interval>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let max = Option::<Interval>::deserialize(deserializer)?;
+    match max {
+        Some(short) if short < Interval::MINUTE => {
+            Err(serde::de::Error::custom(format_args!("{short} is too short; take at least 1m")))
+        }
+        max => Ok(max),
+    }
 }
 
 impl MaxInterval {

@@ -239,3 +239,18 @@ fn marked(text: &str) -> forager_core::scope::Seed {
     seed.enabled = !text.starts_with('-');
     seed
 }
+
+#[test]
+fn a_disabled_seed_is_never_the_earliest() {
+    let mut world = seeds();
+    world.daily().every = None;
+    world.seeds[0].enabled = false;
+    let scopes = world.scopes();
+    let [s, q, url] = ["https://db.no/", "https://vg.no/", "https://cnn.com/x"].map(identity);
+    let context = Context { collection: "C1", seed: &s, place: at_depth(0) };
+    let entry = Queued { seed: &q, place: at_depth(1), due: after("24h"), last_fetch: None, leased: false };
+    let verdict = outlink(&scopes, &context, &url, Some(&entry), now());
+    // It would be put back for an hour only, and then again and again: the active one keeps what it has.
+    let Action::Merge(claim) = verdict.action else { panic!("{verdict:?}") };
+    assert_eq!((claim.seed, claim.due), (&q, after("24h")));
+}
