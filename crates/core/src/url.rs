@@ -367,6 +367,12 @@ pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
+/// How many non-empty segments a path has, counted by where they start.
+pub(crate) fn segment_count(path: &str) -> usize {
+    let inner = path.as_bytes().windows(2).filter(|pair| pair[0] == b'/' && pair[1] != b'/').count();
+    inner + usize::from(!path.is_empty() && !path.starts_with('/'))
+}
+
 fn registrable_domain(host: &str) -> Option<&str> {
     if is_address(host) {
         return None;

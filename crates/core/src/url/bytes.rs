@@ -26,9 +26,14 @@ pub(super) const PLAIN_PATH: Bytes = with(&PATH, b"%");
 /// What the WHATWG parser leaves alone in a query: all that it does in a path, but the apostrophe.
 pub(super) const PLAIN_QUERY: Bytes = with(&UNRESERVED, b"/!$&()*+,;=:@%?");
 
+/// How many bytes of `text` are in `set` before the first that is not.
+pub(super) fn leading(text: &str, set: &Bytes) -> usize {
+    text.bytes().position(|byte| !set[usize::from(byte)]).unwrap_or(text.len())
+}
+
 /// Whether every byte of `text` is in `set`.
 pub(super) fn are_all(text: &str, set: &Bytes) -> bool {
-    text.bytes().all(|byte| set[usize::from(byte)])
+    leading(text, set) == text.len()
 }
 
 const fn with(set: &Bytes, more: &[u8]) -> Bytes {

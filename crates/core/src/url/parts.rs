@@ -33,22 +33,21 @@ impl Parts {
 
     /// The parts of an absolute URL that the parser would leave as it is, but for its fragment.
     pub(super) fn plain(text: &str) -> Option<Self> {
-        let text = without_fragment(text);
         let host = text.len() - after_scheme(text)?.len();
-        let path = host + text[host..].find('/')?;
+        let path = host + text.as_bytes()[host..].iter().position(|&byte| byte == b'/')?;
         if !is_plain_host(&text.as_bytes()[host..path]) {
             return None;
         }
-        let path_end = path + plain_path_length(&text[path..])?;
-        let [host, path, path_end] = [host, path, path_end].map(|place| position(&text[..place]));
-        Some(Self { text: text.to_owned(), host, host_end: path, path, path_end })
+        let target = PlainTarget::of(&text[path..])?;
+        let (host, path) = (position(&text[..host]), position(&text[..path]));
+        let text = [&text[..path as usize], target.text].concat();
+        Some(Self { text, host, host_end: path, path, path_end: path + target.path_end })
     }
 
     /// Resolves a link on this page, if the parser would leave the link as it is.
     pub(super) fn plain_join(&self, href: &str) -> Option<Self> {
-        let href = without_fragment(href);
         let kept = match href.as_bytes() {
-            [] => return Some(self.clone()),
+            [] | [b'#', ..] => return Some(self.clone()),
             [b'/', b'/', ..] => return None,
             [b'/', ..] => &self.text[..self.path as usize],
             [b'?', ..] => &self.text[..self.path_end as usize],
@@ -56,12 +55,11 @@ impl Parts {
             // What stands before a colon may be a scheme, and what starts with a dot or an
             // escape may be a dot segment.
             [b'.' | b'%', ..] => return None,
-            _ if href.contains(':') => return None,
+            bytes if bytes.contains(&b':') => return None,
             _ => &self.text[..=self.path as usize + self.path().rfind('/')?],
         };
-        let length = plain_path_length(href)?;
-        let path_end = position(kept) + position(&href[..length]);
-        Some(Self { text: [kept, href].concat(), path_end, ..*self })
+        let target = PlainTarget::of(href)?;
+        Some(Self { text: [kept, target.text].concat(), path_end: position(kept) + target.path_end, ..*self })
     }
 
     /// The same URL without its user-info, and with its path and query as these make them.
@@ -136,10 +134,6 @@ fn position(before: &str) -> u32 {
     u32::try_from(before.len()).unwrap_or(u32::MAX)
 }
 
-fn without_fragment(text: &str) -> &str {
-    text.split_once('#').map_or(text, |(before, _)| before)
-}
-
 fn after_scheme(text: &str) -> Option<&str> {
     text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))
 }
@@ -153,14 +147,24 @@ fn is_plain_host(host: &[u8]) -> bool {
         && !host.windows(2).any(|pair| pair == b"--")
 }
 
-/// The length of the path that `target`, a path and query, starts with; none if the parser would
-/// change any of it.
-fn plain_path_length(target: &str) -> Option<usize> {
-    let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
-    // A segment that starts with a dot or an escape may be a dot segment.
-    let may_have_dots = path.as_bytes().windows(2).any(|pair| matches!(pair, [b'/', b'.' | b'%']));
-    let is_plain = bytes::are_all(path, &bytes::PLAIN_PATH) && bytes::are_all(query, &bytes::PLAIN_QUERY);
-    (is_plain && !may_have_dots).then_some(path.len())
+/// A path and query that the parser would leave as they are.
+struct PlainTarget<'a> {
+    text: &'a str,
+    path_end: u32,
+}
+
+impl<'a> PlainTarget<'a> {
+    /// What stands before the fragment, if the parser would change none of it.
+    fn of(text: &'a str) -> Option<Self> {
+        let path_end = bytes::leading(text, &bytes::PLAIN_PATH);
+        let (path, rest) = text.split_at(path_end);
+        let query_length = if rest.starts_with('?') { bytes::leading(rest, &bytes::PLAIN_QUERY) } else { 0 };
+        let is_plain = matches!(rest.as_bytes().get(query_length), None | Some(b'#'));
+        // A segment that starts with a dot or an escape may be a dot segment.
+        let may_have_dots = path.as_bytes().windows(2).any(|pair| matches!(pair, [b'/', b'.' | b'%']));
+        (is_plain && !may_have_dots)
+            .then(|| Self { text: &text[..path_end + query_length], path_end: position(path) })
+    }
 }
 
 #[cfg(test)]
