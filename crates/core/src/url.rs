@@ -374,7 +374,8 @@ pub(crate) fn segment_count(path: &str) -> usize {
 }
 
 fn registrable_domain(host: &str) -> Option<&str> {
-    if is_address(host) {
+    // The list takes an empty label for a suffix; every host that ends in two dots would share it.
+    if is_address(host) || host.contains("..") {
         return None;
     }
     psl::domain_str(host.strip_suffix('.').unwrap_or(host))
