@@ -1,7 +1,7 @@
 //! Scores and schedules, from any JSON. Input: the signals of a URL, as the command line takes them.
 #![no_main]
 
-use forager_core::duration::Interval;
+use forager_core::time::Interval;
 use forager_core::score::{UrlSignals, next_change, score};
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::schedule::{

@@ -9,7 +9,6 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use forager_core::duration::Interval;
 use forager_core::scope::before_fetch::{Entry, before_fetch};
 use forager_core::scope::extent::Kind;
 use forager_core::scope::outlink::{Context, Queued, outlink};
@@ -18,6 +17,7 @@ use forager_core::score::{Relevance, UrlSignals, next_change, score};
 use forager_core::select::{Link, SelectConfig, Selector};
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::classify::{Classifier, NodeRole, NodeType, Row};
+use forager_core::time::Interval;
 use forager_core::url::{FetchUrl, Identity, IdentityOptions};
 use jiff::{SignedDuration, Timestamp};
 use rand::RngExt;

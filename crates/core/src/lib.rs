@@ -17,13 +17,13 @@
 //! | [`scope`] | whether to fetch, queue, postpone or remove, and which seed owns it |
 //! | [`merge`] | what a rediscovery may change |
 
-pub mod duration;
 pub mod hierarchy;
 pub mod merge;
 pub mod scope;
 pub mod score;
 pub mod select;
 pub mod sentinel;
+pub mod time;
 pub mod top;
 pub mod url;
 

@@ -38,10 +38,10 @@ pub struct UrlSignals<'a> {
     #[serde(default, deserialize_with = "null_is_default")]
     pub visits: u64,
     /// When it was last visited.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::time::deserialize_option")]
     pub last_visited: Option<Timestamp>,
     /// When it last changed.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::time::deserialize_option")]
     pub last_changed: Option<Timestamp>,
     /// How well it fits the topic, 0.5 if unknown.
     #[serde(default, deserialize_with = "null_is_default")]

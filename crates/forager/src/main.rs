@@ -1,1 +1,43 @@
-fn main() {}
+//! Forager on the command line: JSON Lines in, decisions with their reasons out.
+
+mod cli;
+mod commands;
+mod config;
+mod input;
+mod output;
+mod record;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::Cli;
+
+/// How a run ended, where it did not fail as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Every line was good.
+    Complete,
+    /// Some lines were bad; each was reported, and the others were processed.
+    SomeBad,
+}
+
+fn main() -> ExitCode {
+    match commands::run(Cli::parse().command) {
+        Ok(Outcome::Complete) => ExitCode::SUCCESS,
+        Ok(Outcome::SomeBad) => ExitCode::from(1),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(format_args!("{error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whoever reads our output has seen enough: `forager rank … | head` is no error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::config::{Scopes, SeedRules};
 use super::extent::{Comparable, Outside, Place, Within, share_domain};
 use super::standing::{Standing, later};
-use crate::duration::Interval;
+use crate::time::Interval;
 use crate::url::Identity;
 
 /// A queued URL, as far as scope is concerned.

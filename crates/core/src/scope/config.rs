@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::extent::{Comparable, Extent, Kind, Traps};
 use super::standing::Profiles;
-use crate::duration::Interval;
+use crate::time::Interval;
 use crate::url::{FetchUrl, Identity, IdentityOptions, UrlError};
 
 /// A namespace of queued URLs.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::config::{ProfileRules, ScopeOptions};
 use super::extent::{Outside, Place, Within};
-use crate::duration::Interval;
+use crate::time::Interval;
 use crate::url::Identity;
 
 /// Profiles of a seed, as [`Scopes::profiles_of`](super::Scopes) yields them.

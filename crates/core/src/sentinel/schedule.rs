@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Risk;
 use super::velocity::Velocity;
-use crate::duration::Interval;
+use crate::time::Interval;
 
 /// The shortest interval, and the one that velocity and risk divide.
 pub const SHORTEST: Interval = Interval::hours(4);

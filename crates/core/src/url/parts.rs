@@ -33,12 +33,11 @@ impl Parts {
 
     /// The parts of an absolute URL that the parser would leave as it is, but for its fragment.
     pub(super) fn plain(text: &str) -> Option<Self> {
-        let host = text.len() - after_scheme(text)?.len();
-        let path = host + text.as_bytes()[host..].iter().position(|&byte| byte == b'/')?;
-        if !is_plain_host(&text.as_bytes()[host..path]) {
-            return None;
-        }
-        let target = PlainTarget::of(&text[path..])?;
+        let rest = after_scheme(text)?;
+        let host = text.len() - rest.len();
+        let path = host + plain_host_length(rest)?;
+        // The parser gives an empty path its slash.
+        let target = PlainTarget::of(&text[path..]).filter(|target| target.path_end > 0)?;
         let (host, path) = (position(&text[..host]), position(&text[..path]));
         let text = [&text[..path as usize], target.text].concat();
         Some(Self { text, host, host_end: path, path, path_end: path + target.path_end })
@@ -123,10 +122,7 @@ impl Parts {
 
 /// Whether `text` starts like a URL whose authority is plain: nothing behind that can make it invalid.
 pub(super) fn has_plain_authority(text: &str) -> bool {
-    after_scheme(text).is_some_and(|rest| {
-        let host_end = rest.find('/').unwrap_or(rest.len());
-        is_plain_host(&rest.as_bytes()[..host_end])
-    })
+    after_scheme(text).and_then(plain_host_length).is_some()
 }
 
 fn position(before: &str) -> u32 {
@@ -138,13 +134,27 @@ fn after_scheme(text: &str) -> Option<&str> {
     text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))
 }
 
-fn is_plain_host(host: &[u8]) -> bool {
-    let last_label = host.iter().rposition(|&byte| byte == b'.').map_or(0, |dot| dot + 1);
-    host.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))
-        // A last label that starts with a digit may be part of an IPv4 address, and a double
-        // hyphen part of a punycode name: both have rules of their own.
-        && host.get(last_label).is_some_and(u8::is_ascii_lowercase)
-        && !host.windows(2).any(|pair| pair == b"--")
+/// The length of the host that `text`, an authority and what follows, starts with; none if it
+/// holds anything but labels of plain lower-case letters.
+fn plain_host_length(text: &str) -> Option<usize> {
+    let mut previous = b'.';
+    // A last label that starts with a digit may be part of an IPv4 address, and a double hyphen
+    // part of a punycode name: both have rules of their own.
+    let mut label_has_plain_start = false;
+    let mut length = 0;
+    for byte in text.bytes().take_while(|&byte| byte != b'/') {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' if previous == b'.' => {
+                label_has_plain_start = byte.is_ascii_lowercase();
+            }
+            b'a'..=b'z' | b'0'..=b'9' => {}
+            b'.' | b'-' if previous != b'.' && previous != b'-' => {}
+            _ => return None,
+        }
+        previous = byte;
+        length += 1;
+    }
+    (label_has_plain_start && previous != b'.').then_some(length)
 }
 
 /// A path and query that the parser would leave as they are.

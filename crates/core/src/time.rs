@@ -1,4 +1,4 @@
-//! Lengths of time as people write them: `4h`, `30 days`, `1h 30m`.
+//! Instants in RFC 3339, and lengths of time as people write them: `4h`, `30 days`, `1h 30m`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 /// Days are 24 hours and weeks seven days; months and years are refused, for they differ in length.
 ///
 /// ```
-/// # use forager_core::duration::Interval;
+/// # use forager_core::time::Interval;
 /// let interval: Interval = "1d 12h".parse()?;
 /// assert_eq!(interval, Interval::hours(36));
 /// assert_eq!(interval.to_string(), "36h");
-/// # Ok::<(), forager_core::duration::IntervalError>(())
+/// # Ok::<(), forager_core::time::IntervalError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Interval(SignedDuration);
@@ -109,4 +109,22 @@ impl<'de> Deserialize<'de> for Interval {
         let text = crate::borrowed_text(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
+}
+
+/// Reads an instant in RFC 3339. Unlike jiff's own, its error names the value.
+pub fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let text = crate::borrowed_text(deserializer)?;
+    text.parse().map_err(|_| {
+        serde::de::Error::custom(format_args!("{text:?} is not a time such as \"2024-06-15T08:00:00Z\""))
+    })
+}
+
+/// Reads an instant that may be missing or `null`.
+pub fn deserialize_option<'de, D>(deserializer: D) -> Result<Option<Timestamp>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    struct Instant(#[serde(deserialize_with = "deserialize")] Timestamp);
+    Ok(Option::<Instant>::deserialize(deserializer)?.map(|Instant(instant)| instant))
 }

@@ -1,0 +1,64 @@
+# Every command that developers need. `make` alone lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# How long each fuzz target runs, in seconds.
+FUZZ_SECONDS ?= 20
+FUZZ_TARGETS := url signals selection classifier scope_config
+
+.PHONY: help
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the optimised binary: target/release/forager
+	cargo build --release --locked
+
+.PHONY: test
+test: format lint docs core check-all ## Everything that must hold: format, lints, docs, core alone, all tests
+
+.PHONY: format
+format: ## Check the format of the code (cargo fmt mends it)
+	cargo fmt --all --check
+
+.PHONY: lint
+lint: ## Clippy, with warnings as errors; it also keeps core pure
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: docs
+docs: ## Build the documentation of the code without warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+
+# A workspace build unifies features and would hide it if core came to need more than it asks for.
+.PHONY: core
+core: ## Build and test core by itself, and check what it depends on
+	cargo test --package forager-core --locked
+	@if cargo tree --package forager-core --edges normal,features --locked | grep -F 'jiff feature "std"'; then \
+		echo 'core must not have the clock: jiff is built with its std feature' >&2; exit 1; fi
+	@if cargo tree --package forager-core --edges normal --prefix none --locked \
+		| grep -wE '^(tokio|mio|futures|async-std|getrandom|log|tracing|rayon|socket2|libc)'; then \
+		echo 'core must not depend on I/O, threads, logging or a random source: see above' >&2; exit 1; fi
+
+.PHONY: check-all
+check-all: ## Run all tests
+	cargo test --workspace --locked
+
+.PHONY: wasm
+wasm: ## Build core for WebAssembly, where that target is installed
+	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ]; then \
+		cargo build --package forager-core --target wasm32-unknown-unknown --locked; \
+	else \
+		echo 'the target wasm32-unknown-unknown is not installed: rustup target add wasm32-unknown-unknown'; fi
+
+.PHONY: deny
+deny: ## Check licences, advisories and sources of dependencies, where cargo-deny is installed
+	@if command -v cargo-deny > /dev/null; then cargo deny check; \
+	else echo 'cargo-deny is not installed: cargo install --locked cargo-deny'; fi
+
+.PHONY: bench
+bench: build ## Measure the decision core against plain JavaScript (needs Node and GNU time); writes bench/DATE-core.md
+	@command -v node > /dev/null || { echo 'Node is not installed' >&2; exit 1; }
+	@[ -x /usr/bin/time ] || { echo 'GNU time is not installed (package "time")' >&2; exit 1; }
+	node bench/core.mjs

@@ -1,0 +1,57 @@
+//! What only shows when the parts of a configuration are put to use.
+
+use anyhow::anyhow;
+use forager_core::scope::ScopeError;
+use forager_core::select::{SelectError, Selector};
+use forager_core::sentinel::classify::Classifier;
+
+use forager_core::url::Identity;
+
+use super::Config;
+use super::layers::Layers;
+
+/// Refuses a configuration that cannot be used, naming the place at fault.
+pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
+    let at = |key: String, problem: String| match layers.nearest_origin(&key) {
+        Some(origin) => anyhow!("{origin}: {key}: {problem}"),
+        None => anyhow!("{key}: {problem}"),
+    };
+    for (index, row) in config.classify.rows.iter().enumerate() {
+        if let Err(error) = Classifier::new(vec![row.clone()]) {
+            return Err(at(format!("classify.rows[{index}].pattern"), error.to_string()));
+        }
+    }
+    Classifier::new(config.classify.rows.clone())
+        .map_err(|error| at("classify.rows".into(), error.to_string()))?;
+    Selector::new(config.select.clone()).map_err(|error| at(select_key(&error), error.to_string()))?;
+    config.scopes().map_err(|error| at(scope_key(config, &error), error.to_string()))?;
+    Ok(())
+}
+
+fn select_key(error: &SelectError) -> String {
+    match error {
+        SelectError::EmptyTerm { list } | SelectError::TooLarge { list } => format!("select.{list}"),
+        SelectError::Home(_) => "select".to_owned(),
+    }
+}
+
+fn scope_key(config: &Config, error: &ScopeError) -> String {
+    let profile = |id: &str| config.profiles.iter().rposition(|profile| profile.id == id).unwrap_or_default();
+    let seed = |url: &str| {
+        let is_it =
+            |text: &str| text == url || Identity::parse(text).is_ok_and(|known| known.as_str() == url);
+        config.seeds.iter().rposition(|seed| is_it(&seed.url)).unwrap_or_default()
+    };
+    match error {
+        ScopeError::Twice { kind: "collection", name } => {
+            let index = config.collections.iter().rposition(|collection| collection.id == *name);
+            format!("collections[{}].id", index.unwrap_or_default())
+        }
+        ScopeError::Twice { kind: "profile", name } => format!("profiles[{}].id", profile(name)),
+        ScopeError::Twice { name, .. } => format!("seeds[{}].url", seed(name)),
+        ScopeError::SeedUrl { url, .. } => format!("seeds[{}].url", seed(url)),
+        ScopeError::Pattern { profile: id, list, .. } => format!("profiles[{}].{list}", profile(id)),
+        ScopeError::Scheme { profile: id, .. } => format!("profiles[{}].schemes", profile(id)),
+        ScopeError::IdentityDiffers { second, .. } => format!("profiles[{}]", profile(second)),
+    }
+}

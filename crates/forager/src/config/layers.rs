@@ -1,0 +1,194 @@
+//! The layers of the configuration: the file, then the environment over it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use serde::Deserialize as _;
+use serde_json::Value as Schema;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::Config;
+use super::keys::{self, below};
+
+/// What variables of the environment start with; sections and keys follow, two underscores apart.
+const PREFIX: &str = "FORAGER_";
+
+/// The values of all layers, and where each came from.
+#[derive(Default)]
+pub(crate) struct Layers {
+    values: Table,
+    origins: BTreeMap<String, Origin>,
+}
+
+/// Where a value was written.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    File { path: PathBuf, line: usize },
+    Variable(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Variable(name) => write!(f, "environment {name}"),
+        }
+    }
+}
+
+impl Layers {
+    /// Puts the values of a file over what is there.
+    pub(super) fn add_file(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
+        let mut file = File { path, text, origins: BTreeMap::new(), unknown: Vec::new() };
+        let tree = DeTable::parse(text).map_err(|error| file.syntax_error(&error))?;
+        file.record(tree.get_ref(), "", &keys::example());
+        if !file.unknown.is_empty() {
+            return Err(file.unknown_keys());
+        }
+        self.values = text.parse().map_err(|error| file.syntax_error(&error))?;
+        self.origins.append(&mut file.origins);
+        Ok(())
+    }
+
+    /// Puts variables such as `FORAGER_SELECT__PAGE_CAP` over what is there.
+    pub(super) fn add_environment(
+        &mut self,
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> anyhow::Result<()> {
+        let schema = keys::example();
+        for (name, text) in variables {
+            // Variables without two underscores, such as FORAGER_CONFIG, name no key.
+            let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| rest.contains("__")) else { continue };
+            let key = rest.to_ascii_lowercase().replace("__", ".");
+            check_variable(&name, &key, &schema)?;
+            set(&mut self.values, &key, parse_value(&text));
+            self.origins.insert(key, Origin::Variable(name));
+        }
+        Ok(())
+    }
+
+    /// All layers as one configuration.
+    pub(super) fn config(&self) -> anyhow::Result<Config> {
+        let values = Value::Table(self.values.clone());
+        let mut track = serde_path_to_error::Track::new();
+        Config::deserialize(serde_path_to_error::Deserializer::new(values, &mut track)).map_err(|error| {
+            let key = track.path().to_string();
+            let message = error.message();
+            match self.nearest_origin(&key) {
+                Some(origin) => anyhow!("{origin}: {key}: {message}"),
+                None => anyhow!("{key}: {message}"),
+            }
+        })
+    }
+
+    /// Where the value of a key came from, for people.
+    pub(super) fn origin(&self, key: &str) -> String {
+        self.origins.get(key).map_or("default".to_owned(), ToString::to_string)
+    }
+
+    /// Where a key, or the nearest one above it, was written.
+    pub(super) fn nearest_origin(&self, key: &str) -> Option<&Origin> {
+        let mut key = key;
+        loop {
+            if let Some(origin) = self.origins.get(key) {
+                return Some(origin);
+            }
+            key = &key[..key.rfind(['.', '['])?];
+        }
+    }
+}
+
+/// A file that is being read.
+struct File<'a> {
+    path: &'a Path,
+    text: &'a str,
+    /// Where each key stands.
+    origins: BTreeMap<String, Origin>,
+    /// Keys that there are not: their line, and what is wrong.
+    unknown: Vec<(usize, String)>,
+}
+
+impl File<'_> {
+    /// Notes where each key of `table` stands, and which ones are not in `schema`.
+    fn record(&mut self, table: &DeTable<'_>, parent: &str, schema: &Schema) {
+        for (name, value) in table {
+            let (line, name) = (self.line(name.span().start), &**name.get_ref());
+            let Some(known) = schema.get(name) else {
+                let place = if parent.is_empty() { String::new() } else { format!(" in [{parent}]") };
+                let suggestion = keys::suggestion(schema, name);
+                self.unknown.push((line, format!("unknown key {name:?}{place}; {suggestion}")));
+                continue;
+            };
+            self.record_value(value, line, &below(parent, name), known);
+        }
+    }
+
+    fn record_value(&mut self, value: &Spanned<DeValue<'_>>, line: usize, key: &str, schema: &Schema) {
+        self.origins.insert(key.to_owned(), Origin::File { path: self.path.to_owned(), line });
+        match value.get_ref() {
+            DeValue::Table(table) if schema.is_object() => self.record(table, key, schema),
+            DeValue::Array(items) => {
+                let item_schema = schema.get(0).unwrap_or(&Schema::Null);
+                for (index, item) in items.iter().enumerate() {
+                    let line = self.line(item.span().start);
+                    self.record_value(item, line, &format!("{key}[{index}]"), item_schema);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn unknown_keys(mut self) -> anyhow::Error {
+        self.unknown.sort();
+        let path = self.path.display();
+        let messages: Vec<String> =
+            self.unknown.iter().map(|(line, problem)| format!("{path}:{line}: {problem}")).collect();
+        anyhow!(messages.join("\n"))
+    }
+
+    fn syntax_error(&self, error: &toml::de::Error) -> anyhow::Error {
+        let line = error.span().map_or(1, |span| self.line(span.start));
+        anyhow!("{}:{line}: {}", self.path.display(), error.message())
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        memchr::memchr_iter(b'\n', &self.text.as_bytes()[..offset.min(self.text.len())]).count() + 1
+    }
+}
+
+fn check_variable(name: &str, key: &str, schema: &Schema) -> anyhow::Result<()> {
+    let mut table = schema;
+    for part in key.split('.') {
+        let Some(below) = table.get(part) else {
+            bail!("environment {name}: unknown key {part:?}; {}", keys::suggestion(table, part));
+        };
+        table = below;
+    }
+    if table.is_object() {
+        bail!("environment {name}: {key:?} is a section, not a key");
+    }
+    Ok(())
+}
+
+/// A value as in the file, or a text that needs no quotes.
+fn parse_value(text: &str) -> Value {
+    let as_toml = format!("value = {text}").parse::<Table>();
+    as_toml.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn set(table: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            let below = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(below) = below {
+                set(below, rest, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Lines from files or standard input, read in chunks so that memory stays flat.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How much is read at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The longest line that is read; the rest of a longer one is passed over.
+pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// The lines of some files, or of standard input if there are none.
+pub(crate) struct Input {
+    waiting: std::vec::IntoIter<PathBuf>,
+    current: Option<Source>,
+    /// Bytes of a line that is not complete yet.
+    partial: Vec<u8>,
+    lines_before: u64,
+    progress: ProgressBar,
+}
+
+struct Source {
+    /// None for standard input.
+    path: Option<Arc<Path>>,
+    reader: Box<dyn Read + Send>,
+    lines: u64,
+    /// In the middle of a line that is too long.
+    skipping: bool,
+}
+
+/// Some whole lines.
+pub(crate) struct Chunk {
+    path: Option<Arc<Path>>,
+    first_line: u64,
+    /// How many lines of all files came before.
+    pub(crate) lines_before: u64,
+    bytes: Vec<u8>,
+}
+
+/// One line and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    path: Option<&'a Path>,
+    /// Counted from 1 in its file.
+    number: u64,
+    /// Counted from 0 over all files.
+    pub(crate) sequence: u64,
+    /// Without its line break; none if it is not UTF-8.
+    pub(crate) text: Option<&'a str>,
+}
+
+impl Input {
+    /// Opens `files`; a `-` is standard input. A file that cannot be opened is an error at once,
+    /// before anything is printed.
+    pub(crate) fn open(files: &[PathBuf]) -> anyhow::Result<Self> {
+        for path in files.iter().filter(|path| !is_stdin(path)) {
+            File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        }
+        let files = if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() };
+        let progress = progress(&files);
+        Ok(Self { waiting: files.into_iter(), current: None, partial: Vec::new(), lines_before: 0, progress })
+    }
+
+    /// The next whole lines: as soon as there are some, so that a slow writer is answered at once.
+    ///
+    /// `recycled` is a buffer to read into.
+    pub(crate) fn next_chunk(&mut self, mut recycled: Vec<u8>) -> anyhow::Result<Option<Chunk>> {
+        loop {
+            let Some(source) = &mut self.current else {
+                let Some(path) = self.waiting.next() else {
+                    self.progress.finish_and_clear();
+                    return Ok(None);
+                };
+                self.current = Some(Source::open(&path)?);
+                continue;
+            };
+            recycled.clear();
+            recycled.append(&mut self.partial);
+            let at_end = source.read_lines(&mut recycled, &mut self.partial, &self.progress)?;
+            let (path, first_line) = (source.path.clone(), source.lines + 1);
+            if at_end {
+                self.current = None;
+            }
+            if recycled.is_empty() {
+                continue;
+            }
+            let lines_before = self.lines_before;
+            let count = count_lines(&recycled);
+            self.lines_before += count;
+            if let Some(source) = &mut self.current {
+                source.lines += count;
+            }
+            return Ok(Some(Chunk { path, first_line, lines_before, bytes: recycled }));
+        }
+    }
+}
+
+impl Source {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        if is_stdin(path) {
+            return Ok(Self { path: None, reader: Box::new(io::stdin()), lines: 0, skipping: false });
+        }
+        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Self { path: Some(path.into()), reader: Box::new(file), lines: 0, skipping: false })
+    }
+
+    /// Reads into `buffer` until it holds a line break or the input ends, and moves what follows
+    /// the last line break to `partial`. Tells whether the input has ended.
+    fn read_lines(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        partial: &mut Vec<u8>,
+        progress: &ProgressBar,
+    ) -> anyhow::Result<bool> {
+        loop {
+            let known = buffer.len();
+            let count = self.read_some(buffer)?;
+            progress.inc(count as u64);
+            if count == 0 {
+                self.skipping = false;
+                return Ok(true);
+            }
+            if self.skipping {
+                self.skip_rest_of_line(buffer, known);
+            }
+            if let Some(end) = memchr::memrchr(b'\n', &buffer[known..]) {
+                partial.extend_from_slice(&buffer[known + end + 1..]);
+                buffer.truncate(known + end + 1);
+                return Ok(false);
+            }
+            if buffer.len() > MAX_LINE_BYTES {
+                // One byte more than allowed is kept, by which the line is known to be too long.
+                buffer.truncate(MAX_LINE_BYTES + 1);
+                self.skipping = true;
+            }
+        }
+    }
+
+    /// Drops what belongs to a line that is too long: everything up to the next line break.
+    fn skip_rest_of_line(&mut self, buffer: &mut Vec<u8>, from: usize) {
+        let end = memchr::memchr(b'\n', &buffer[from..]);
+        buffer.drain(from..end.map_or(buffer.len(), |end| from + end));
+        self.skipping = end.is_none();
+    }
+
+    fn read_some(&mut self, buffer: &mut Vec<u8>) -> anyhow::Result<usize> {
+        let known = buffer.len();
+        buffer.resize(known + CHUNK_BYTES, 0);
+        let count = loop {
+            match self.reader.read(&mut buffer[known..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        let name = || self.path.as_ref().map_or("standard input".into(), |path| path.display().to_string());
+        let count = count.with_context(|| format!("cannot read {}", name()))?;
+        buffer.truncate(known + count);
+        Ok(count)
+    }
+}
+
+impl Chunk {
+    /// The lines, without empty ones.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        let bytes = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
+        let texts = match std::str::from_utf8(bytes) {
+            Ok(text) => Texts::Valid(split(text)),
+            Err(_) => Texts::Mixed(bytes.split(|&byte| byte == b'\n')),
+        };
+        let lines = texts.enumerate().map(|(index, text)| {
+            let index = index as u64;
+            let (number, sequence) = (self.first_line + index, self.lines_before + index);
+            let text = text.map(|text| if number == 1 { text.trim_start_matches('\u{feff}') } else { text });
+            Line { path: self.path.as_deref(), number, sequence, text: text.map(str::trim_ascii) }
+        });
+        lines.filter(|line| line.text != Some(""))
+    }
+
+    /// The buffer, to be read into again.
+    pub(crate) fn recycle(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// The lines of a chunk. Checking a whole chunk at once is much faster than line by line, which
+/// is left for chunks that hold something else than UTF-8.
+enum Texts<V, M> {
+    Valid(V),
+    Mixed(M),
+}
+
+impl<'a, V, M> Iterator for Texts<V, M>
+where
+    V: Iterator<Item = &'a str>,
+    M: Iterator<Item = &'a [u8]>,
+{
+    type Item = Option<&'a str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Valid(texts) => texts.next().map(Some),
+            Self::Mixed(lines) => lines.next().map(|line| std::str::from_utf8(line).ok()),
+        }
+    }
+}
+
+/// As `str::split`, with a search made for long texts.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    ends.scan(0, |start, end| {
+        let line = &text[*start..end];
+        *start = end + 1;
+        Some(line)
+    })
+}
+
+impl std::fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.path {
+            Some(path) => write!(f, "{}:{}", path.display(), self.number),
+            None => write!(f, "line {}", self.number),
+        }
+    }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn count_lines(bytes: &[u8]) -> u64 {
+    let breaks = memchr::memchr_iter(b'\n', bytes).count() as u64;
+    breaks + u64::from(!bytes.ends_with(b"\n"))
+}
+
+/// A bar on the terminal while files are read; none where the output itself goes there, and none
+/// for standard input, whose length nobody knows.
+fn progress(files: &[PathBuf]) -> ProgressBar {
+    if io::stdout().is_terminal() || files.iter().any(|path| is_stdin(path)) {
+        return ProgressBar::hidden();
+    }
+    let bytes = files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum();
+    let bar = ProgressBar::new(bytes);
+    let style = ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {eta} left");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,130 @@
+//! What goes to standard output: JSON Lines for programs, a table for people.
+
+use std::fmt;
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// A table where the output is a terminal, JSON Lines elsewhere
+    #[default]
+    Auto,
+    /// One JSON object a line
+    Jsonl,
+    /// Columns for people
+    Table,
+}
+
+/// Writes rows to standard output.
+pub(crate) struct Output {
+    writer: BufWriter<StdoutLock<'static>>,
+    table: Option<Table>,
+}
+
+impl Output {
+    /// Writes rows with these fields, in this order.
+    pub(crate) fn new(format: Format, columns: &'static [&'static str]) -> Self {
+        let stdout = io::stdout().lock();
+        let as_table = match format {
+            Format::Auto => stdout.is_terminal(),
+            Format::Jsonl => false,
+            Format::Table => true,
+        };
+        let table = as_table.then(|| Table { columns, widths: None, waiting: Vec::new() });
+        Self { writer: BufWriter::with_capacity(1 << 16, stdout), table }
+    }
+
+    /// Writes one row.
+    pub(crate) fn row(&mut self, row: &impl Serialize) -> anyhow::Result<()> {
+        match &mut self.table {
+            None => {
+                serde_json::to_writer(&mut self.writer, row).map_err(io::Error::from)?;
+                self.writer.write_all(b"\n")?;
+            }
+            Some(table) => table.row(row, &mut self.writer)?,
+        }
+        Ok(())
+    }
+
+    /// Shows everything written so far.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+        if let Some(table) = &mut self.table {
+            table.flush(&mut self.writer)?;
+        }
+        Ok(self.writer.flush()?)
+    }
+}
+
+/// How many rows a table waits for before it settles the widths of its columns.
+const SAMPLE: usize = 500;
+
+struct Table {
+    columns: &'static [&'static str],
+    /// Known once the first rows are printed; later rows keep to them.
+    widths: Option<Vec<usize>>,
+    waiting: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn row(&mut self, row: &impl Serialize, out: &mut impl io::Write) -> anyhow::Result<()> {
+        let value = serde_json::to_value(row)?;
+        self.waiting.push(self.columns.iter().map(|&column| cell(value.get(column))).collect());
+        if self.waiting.len() >= SAMPLE { self.flush(out) } else { Ok(()) }
+    }
+
+    fn flush(&mut self, out: &mut impl io::Write) -> anyhow::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.waiting);
+        if self.widths.is_none() {
+            let titles: Vec<String> = self.columns.iter().map(|&column| column.to_owned()).collect();
+            let widths = widths(&titles, &rows);
+            print_row(out, &titles, &widths)?;
+            self.widths = Some(widths);
+        }
+        for row in &rows {
+            print_row(out, row, self.widths.as_deref().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+fn widths(titles: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| &row[column]).chain([&titles[column]]);
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    (0..titles.len()).map(width).collect()
+}
+
+fn print_row(out: &mut impl io::Write, cells: &[String], widths: &[usize]) -> io::Result<()> {
+    let padded: Vec<String> =
+        cells.iter().zip(widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+    writeln!(out, "{}", padded.join("  ").trim_end())
+}
+
+fn cell(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => harmless(text),
+        Some(Value::Array(items)) => items.iter().map(|item| cell(Some(item))).collect::<Vec<_>>().join(", "),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// `text` without control characters: what came from outside must not steer the terminal.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// Tells the user on standard error what is wrong.
+pub(crate) fn complain(message: fmt::Arguments<'_>) {
+    for line in message.to_string().lines() {
+        // If even that is closed, nobody is left to tell.
+        let _ = writeln!(io::stderr(), "forager: {}", harmless(line));
+    }
+}

@@ -1,0 +1,153 @@
+//! One record a line: reading it, and saying what is wrong with it.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::Outcome;
+use crate::input::{Input, Line, MAX_LINE_BYTES};
+use crate::output::{self, Output};
+
+/// How much of a line is shown when it cannot be read at all.
+const SHOWN_CHARS: usize = 60;
+
+/// What is wrong with a line: the field, where one is at fault, and what about its value.
+#[derive(Debug)]
+pub(crate) struct BadLine {
+    field: String,
+    problem: String,
+}
+
+impl BadLine {
+    /// A problem with one field.
+    pub(crate) fn field(field: &str, problem: impl fmt::Display) -> Self {
+        Self { field: field.to_owned(), problem: problem.to_string() }
+    }
+
+    /// A problem with the line as a whole.
+    pub(crate) fn whole(problem: impl fmt::Display) -> Self {
+        Self::field("", problem)
+    }
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+/// Why a line could not be handled.
+#[derive(Debug)]
+pub(crate) enum LineError {
+    /// The line is bad; the others go on.
+    Bad(BadLine),
+    /// The run is over, for example because nobody reads the output any more.
+    Fatal(anyhow::Error),
+}
+
+impl From<BadLine> for LineError {
+    fn from(bad: BadLine) -> Self {
+        Self::Bad(bad)
+    }
+}
+
+impl From<anyhow::Error> for LineError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+/// The text of a line.
+pub(crate) fn text<'a>(line: &Line<'a>) -> Result<&'a str, BadLine> {
+    match line.text {
+        None => Err(BadLine::whole("not UTF-8")),
+        Some(text) if text.len() > MAX_LINE_BYTES => {
+            Err(BadLine::whole(format_args!("longer than {MAX_LINE_BYTES} bytes")))
+        }
+        Some(text) => Ok(text),
+    }
+}
+
+/// Reads a JSON record from a line.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &Line<'a>) -> Result<T, BadLine> {
+    let text = text(line)?;
+    // Serde would take a list for a record, too.
+    if !text.starts_with('{') {
+        return Err(BadLine::whole(format_args!("not a JSON object: {}", excerpt(text))));
+    }
+    serde_json::from_str(text).map_err(|_| explain::<T>(text))
+}
+
+/// Reads the record once more, slowly, to find out which field is at fault.
+#[cold]
+fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> BadLine {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
+        return BadLine::whole(format_args!("something follows the JSON object in {}", excerpt(text)));
+    };
+    let field = field_name(&error.path().to_string());
+    let cause = error.into_inner();
+    if cause.is_data() {
+        return BadLine { field, problem: message(&cause) };
+    }
+    let (problem, column) = (message(&cause), cause.column());
+    BadLine::whole(format_args!("not JSON: {problem} at column {column} of {}", excerpt(text)))
+}
+
+fn field_name(path: &str) -> String {
+    if path == "." { String::new() } else { path.to_owned() }
+}
+
+/// The message in plain words, and without the position: a record is one line long.
+fn message(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let text = text.strip_suffix(&position).unwrap_or(&text);
+    let in_words = [
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected u32", "expected a whole number, 0 or more"),
+        ("expected f64", "expected a number"),
+    ];
+    in_words.into_iter().fold(text.to_owned(), |text, (type_name, words)| text.replace(type_name, words))
+}
+
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Reports a bad line on standard error.
+pub(crate) fn report(line: &Line<'_>, problem: &BadLine) {
+    output::complain(format_args!("{line}: {problem}"));
+}
+
+/// Calls `handle` for each line, and shows what is printed as soon as the input pauses. A line
+/// that `handle` refuses is reported, and the others go on.
+pub(crate) fn for_each(
+    mut input: Input,
+    output: &mut Output,
+    mut handle: impl FnMut(&Line<'_>, &mut Output) -> Result<(), LineError>,
+) -> anyhow::Result<Outcome> {
+    let mut outcome = Outcome::Complete;
+    let mut buffer = Vec::new();
+    while let Some(chunk) = input.next_chunk(buffer)? {
+        for line in chunk.lines() {
+            match handle(&line, output) {
+                Ok(()) => {}
+                Err(LineError::Fatal(error)) => return Err(error),
+                Err(LineError::Bad(problem)) => {
+                    report(&line, &problem);
+                    outcome = Outcome::SomeBad;
+                }
+            }
+        }
+        output.flush()?;
+        buffer = chunk.recycle();
+    }
+    Ok(outcome)
+}
