@@ -16,12 +16,11 @@
 //! configuration, so that the same selector serves other trades.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::{Deserialize, Serialize};
 
-use crate::url::{FetchUrl, UrlError, fold_www, segments};
+use crate::url::{FetchUrl, UrlError, fold_www, segment_count, segments};
 
 /// The settings of a selection; the default is the fire-protection trade of the rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -260,6 +259,10 @@ impl Terms {
 
     /// The longest term in `text`; of several, the one that stands first in the list.
     fn longest_in(&self, text: &str) -> Option<&str> {
+        // Most texts hold no term at all, which a plain search tells faster.
+        if !self.is_in(text) {
+            return None;
+        }
         let found = self.search.find_overlapping_iter(text);
         let best = found.max_by_key(|hit| (hit.end() - hit.start(), core::cmp::Reverse(hit.pattern())))?;
         Some(&self.terms[best.pattern().as_usize()])
@@ -288,7 +291,8 @@ impl Selector {
     ) -> Result<Selection, SelectError> {
         let home = FetchUrl::parse(home)?;
         let mut dropped = Vec::new();
-        let mut candidates = Vec::new();
+        let links = links.into_iter();
+        let mut candidates = Vec::with_capacity(links.size_hint().0);
         for link in links {
             match self.resolve(&home, &link.href) {
                 Ok(url) => candidates.push((url, link)),
@@ -296,12 +300,12 @@ impl Selector {
             }
         }
         dropped.sort_unstable();
-        let mut picked = self.judge(candidates, &mut dropped);
-        picked.sort_unstable_by(|(a, _), (b, _)| order(a).cmp(&order(b)));
-        for (_, href) in picked.drain(self.config.page_cap.min(picked.len())..) {
-            dropped.push(Dropped { href, filter: Filter::PageCap });
+        let mut judged = self.judge(candidates, &mut dropped);
+        judged.sort_unstable_by(|a, b| a.order().cmp(&b.order()));
+        for page in judged.drain(self.config.page_cap.min(judged.len())..) {
+            dropped.push(Dropped { href: page.href, filter: Filter::PageCap });
         }
-        Ok(Selection { picked: picked.into_iter().map(|(page, _)| page).collect(), dropped })
+        Ok(Selection { picked: judged.into_iter().map(Judged::picked).collect(), dropped })
     }
 
     /// Filters 1 to 3, which look at one link alone.
@@ -327,42 +331,38 @@ impl Selector {
     }
 
     /// Filters 4 and 5, then the categories. Links to one URL are judged as one, with all their texts.
-    fn judge(
-        &self,
-        mut candidates: Vec<(FetchUrl, Link)>,
-        dropped: &mut Vec<Dropped>,
-    ) -> Vec<(Picked, String)> {
+    fn judge(&self, mut candidates: Vec<(FetchUrl, Link)>, dropped: &mut Vec<Dropped>) -> Vec<Judged<'_>> {
         // Sorted by href too, so that which duplicate stays does not depend on the order they came in.
         candidates.sort_unstable_by(|(a, x), (b, y)| (a, &x.href).cmp(&(b, &y.href)));
-        let mut picked = Vec::new();
+        let mut judged = Vec::with_capacity(candidates.len());
+        let mut texts = Texts::default();
         let mut rest = candidates.into_iter().peekable();
-        while let Some((url, first)) = rest.next() {
-            let mut texts = Texts::of(&first);
+        while let Some((url, Link { href, text, title })) = rest.next() {
+            texts.start(text, title);
             while let Some((_, again)) = rest.next_if(|(other, _)| *other == url) {
-                texts.add(&again);
+                texts.add(again.text, again.title);
                 dropped.push(Dropped { href: again.href, filter: Filter::Duplicate });
             }
-            match self.categorise(url, &texts) {
-                Ok(page) => picked.push((page, first.href)),
-                Err(filter) => dropped.push(Dropped { href: first.href, filter }),
+            match self.categorise(&url, &texts) {
+                Ok(verdict) => judged.push(Judged { url, href, verdict }),
+                Err(filter) => dropped.push(Dropped { href, filter }),
             }
         }
-        picked
+        judged
     }
 
-    fn categorise(&self, url: FetchUrl, texts: &Texts) -> Result<Picked, Filter> {
+    fn categorise(&self, url: &FetchUrl, texts: &Texts) -> Result<Verdict<'_>, Filter> {
         let path = lower(url.path());
         if self.is_service_area(&path, texts) {
             return Err(Filter::ServiceArea);
         }
         let match_text = match_text(&path, url.query());
-        let path_length = segments(&path).count();
+        let path_length = segment_count(&path);
         if self.config.drop_top_level && path_length == 1 && self.is_plain(&path, &match_text, texts) {
             return Err(Filter::TopLevel);
         }
-        let (category, score, term) = self.category(&path, &match_text, texts);
-        let matched_term = term.map(str::to_owned);
-        Ok(Picked { url, category, score, path_length, matched_term })
+        let (category, score, matched_term) = self.category(&path, &match_text, texts);
+        Ok(Verdict { category, score, path_length, matched_term })
     }
 
     fn category(&self, path: &str, match_text: &str, texts: &Texts) -> (Category, u32, Option<&str>) {
@@ -391,7 +391,7 @@ impl Selector {
     fn is_service_area(&self, path: &str, texts: &Texts) -> bool {
         let first = segments(path).next();
         first.is_some_and(|segment| self.config.area_segments.iter().any(|area| area == segment))
-            || texts.anchors.iter().any(|text| self.area_phrases.is_in(text))
+            || texts.anchors().any(|text| self.area_phrases.is_in(text))
     }
 
     /// Neither starts as a service page nor has a term in path, query or anchor text.
@@ -400,39 +400,68 @@ impl Selector {
         !starts_with_any(path, &self.config.service_prefixes)
             && !self.absolute.is_in(match_text)
             && !self.url.is_in(match_text)
-            && !texts.anchors.iter().any(|text| has_term(text))
+            && !texts.anchors().any(has_term)
     }
 }
 
-/// The texts of all links to one URL, trimmed and in lower case.
-#[derive(Debug, Default)]
-struct Texts {
-    anchors: BTreeSet<String>,
-    titles: BTreeSet<String>,
+/// A page that passed the filters, and the `href` that stands for it.
+struct Judged<'s> {
+    url: FetchUrl,
+    href: String,
+    verdict: Verdict<'s>,
 }
+
+struct Verdict<'s> {
+    category: Category,
+    score: u32,
+    path_length: usize,
+    matched_term: Option<&'s str>,
+}
+
+impl Judged<'_> {
+    fn order(&self) -> (core::cmp::Reverse<u32>, usize, &str) {
+        (core::cmp::Reverse(self.verdict.score), self.verdict.path_length, self.url.as_str())
+    }
+
+    fn picked(self) -> Picked {
+        let Verdict { category, score, path_length, matched_term } = self.verdict;
+        Picked { url: self.url, category, score, path_length, matched_term: matched_term.map(str::to_owned) }
+    }
+}
+
+/// The anchor texts and titles of all links to one URL, in lower case.
+#[derive(Debug, Default)]
+struct Texts(Vec<(String, String)>);
 
 impl Texts {
-    fn of(link: &Link) -> Self {
-        let mut texts = Self::default();
-        texts.add(link);
-        texts
+    /// Goes on to the next URL.
+    fn start(&mut self, anchor: String, title: String) {
+        self.0.clear();
+        self.add(anchor, title);
     }
 
-    fn add(&mut self, link: &Link) {
-        let insert = |set: &mut BTreeSet<String>, text: &str| {
-            let text = text.trim();
-            if !text.is_empty() {
-                set.insert(text.to_lowercase());
-            }
-        };
-        insert(&mut self.anchors, &link.text);
-        insert(&mut self.titles, &link.title);
+    fn add(&mut self, anchor: String, title: String) {
+        self.0.push((lower_text(anchor), lower_text(title)));
+    }
+
+    fn anchors(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(anchor, _)| anchor.trim())
     }
 
     fn longest<'t>(&self, terms: &'t Terms) -> Option<&'t str> {
-        let found = self.anchors.iter().chain(&self.titles).filter_map(|text| terms.longest_in(text));
+        let titles = self.0.iter().map(|(_, title)| title.trim());
+        let found = self.anchors().chain(titles).filter_map(|text| terms.longest_in(text));
         found.max_by_key(|term| (term.len(), core::cmp::Reverse(*term)))
     }
+}
+
+/// A text in lower case, in place where its length cannot change.
+fn lower_text(mut text: String) -> String {
+    if text.is_ascii() {
+        text.make_ascii_lowercase();
+        return text;
+    }
+    text.to_lowercase()
 }
 
 /// What terms are looked for in: the path without a trailing slash, and the query.
@@ -442,10 +471,6 @@ fn match_text<'a>(path: &'a str, query: Option<&str>) -> Cow<'a, str> {
         Some(query) => format!("{path}?{}", lower(query)).into(),
         None => path.into(),
     }
-}
-
-fn order(page: &Picked) -> (core::cmp::Reverse<u32>, usize, &str) {
-    (core::cmp::Reverse(page.score), page.path_length, page.url.as_str())
 }
 
 fn starts_with_any(path: &str, prefixes: &[String]) -> bool {

@@ -8,12 +8,18 @@
 //!
 //! The canonical forms are never requested: a server may tell apart what we count as one.
 
+mod bytes;
+mod parts;
+
 use core::fmt;
 use core::str::FromStr;
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
-use url::{Host, Url};
+use url::Url;
+
+use bytes::{Bytes, are_all};
+use parts::Parts;
 
 /// The longest URL that is read. Longer ones are refused before they are parsed, so that a page
 /// cannot fill the queue with megabytes of address.
@@ -53,12 +59,16 @@ pub enum UrlError {
 /// # Ok::<(), forager_core::url::UrlError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FetchUrl(Url);
+pub struct FetchUrl(Parts);
 
 impl FetchUrl {
     /// Parses an absolute URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
-        Self::accept(text, Url::parse)
+        check_length(text)?;
+        match Parts::plain(text) {
+            Some(parts) => Ok(Self(parts)),
+            None => Self::accept(text, Url::parse(text)),
+        }
     }
 
     /// Parses a URL that people wrote without its scheme, such as `example.org/a`.
@@ -78,24 +88,19 @@ impl FetchUrl {
 
     /// Resolves a link found on this page.
     pub fn join(&self, href: &str) -> Result<Self, UrlError> {
-        Self::accept(href, |href| self.0.join(href))
+        check_length(href)?;
+        match self.0.plain_join(href) {
+            Some(parts) => Ok(Self(parts)),
+            None => Self::accept(href, Url::parse(self.as_str()).and_then(|base| base.join(href))),
+        }
     }
 
-    fn accept(
-        text: &str,
-        parse: impl FnOnce(&str) -> Result<Url, url::ParseError>,
-    ) -> Result<Self, UrlError> {
-        if text.len() > MAX_URL_BYTES {
-            return Err(UrlError::TooLong { bytes: text.len() });
-        }
-        let mut url = parse(text).map_err(|cause| UrlError::Invalid { text: shortened(text), cause })?;
+    fn accept(text: &str, parsed: Result<Url, url::ParseError>) -> Result<Self, UrlError> {
+        let url = parsed.map_err(|cause| UrlError::Invalid { text: shortened(text), cause })?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(UrlError::Scheme { text: shortened(text) });
         }
-        if url.fragment().is_some() {
-            url.set_fragment(None);
-        }
-        Ok(Self(url))
+        Ok(Self(Parts::of(url)))
     }
 
     /// The URL as it is requested.
@@ -110,7 +115,7 @@ impl FetchUrl {
 
     /// The host in lower case; IPv6 addresses in brackets.
     pub fn host(&self) -> &str {
-        self.0.host_str().unwrap_or_default()
+        self.0.host()
     }
 
     /// The port, where it is not the default of the scheme.
@@ -136,31 +141,15 @@ impl FetchUrl {
     /// The domain that one could register, such as `example.co.uk`; none for addresses and for
     /// names that are themselves a public suffix.
     pub fn registrable_domain(&self) -> Option<&str> {
-        match self.0.host()? {
-            Host::Domain(name) => registrable_domain(name),
-            Host::Ipv4(_) | Host::Ipv6(_) => None,
-        }
+        registrable_domain(self.host())
     }
 
     /// The text by which this URL is the same page as another.
     pub fn identity(&self, options: &IdentityOptions) -> Identity {
-        let mut text = String::with_capacity(self.as_str().len());
-        text.push_str(self.scheme());
-        text.push_str("://");
-        let authority = position(&text);
-        text.push_str(self.host());
-        let host_end = position(&text);
-        if let Some(port) = self.port() {
-            text.push(':');
-            text.push_str(&port.to_string());
-        }
-        let path = position(&text);
-        push_normalised(&mut text, self.path(), is_path_byte);
-        let path_end = position(&text);
-        if let Some(query) = self.query() {
-            push_query(&mut text, query, options);
-        }
-        Identity { text, authority, host_end, path, path_end }
+        Identity(self.0.rewritten(
+            |text, path| push_normalised(text, path, &bytes::PATH),
+            |text, query| push_query(text, query, options),
+        ))
     }
 }
 
@@ -196,33 +185,15 @@ impl<'de> Deserialize<'de> for FetchUrl {
 /// The answer is that of [`FetchUrl::parse`]. Only the authority of an http URL can make it
 /// invalid, so that one in plain lower-case letters, as most are, needs no parser.
 pub fn check(text: &str) -> Result<(), UrlError> {
-    if has_plain_authority(text) { Ok(()) } else { FetchUrl::parse(text).map(drop) }
+    check_length(text)?;
+    if parts::has_plain_authority(text) { Ok(()) } else { FetchUrl::parse(text).map(drop) }
 }
 
-fn has_plain_authority(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
-        return false;
-    };
+fn check_length(text: &str) -> Result<(), UrlError> {
     if text.len() > MAX_URL_BYTES {
-        return false;
+        return Err(UrlError::TooLong { bytes: text.len() });
     }
-    let mut previous = b'.';
-    // A last label that starts with a digit may be part of an IPv4 address, and a double hyphen
-    // part of a punycode name: both have rules of their own.
-    let mut label_has_plain_start = false;
-    for byte in rest.bytes() {
-        match byte {
-            b'/' => break,
-            b'a'..=b'z' | b'0'..=b'9' if previous == b'.' => {
-                label_has_plain_start = byte.is_ascii_lowercase();
-            }
-            b'a'..=b'z' | b'0'..=b'9' => {}
-            b'.' | b'-' if previous != b'.' && previous != b'-' => {}
-            _ => return false,
-        }
-        previous = byte;
-    }
-    label_has_plain_start && previous != b'.'
+    Ok(())
 }
 
 /// What a profile asks of the identity of its URLs. By default the query is left as it is.
@@ -260,14 +231,7 @@ impl IdentityOptions {
 /// # Ok::<(), forager_core::url::UrlError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identity {
-    // First, so that identities order and compare by their text; the offsets follow from it.
-    text: String,
-    authority: u32,
-    host_end: u32,
-    path: u32,
-    path_end: u32,
-}
+pub struct Identity(Parts);
 
 impl Identity {
     /// The identity of a URL whose query is left as it is.
@@ -277,27 +241,27 @@ impl Identity {
 
     /// The whole text.
     pub fn as_str(&self) -> &str {
-        &self.text
+        self.0.as_str()
     }
 
     /// Everything after `http://` or `https://`.
     pub fn without_scheme(&self) -> &str {
-        &self.text[self.authority as usize..]
+        self.0.schemeless()
     }
 
     /// `http` or `https`.
     pub fn scheme(&self) -> &str {
-        &self.text[..self.authority as usize - "://".len()]
+        self.0.scheme()
     }
 
     /// The host, without its port.
     pub fn host(&self) -> &str {
-        &self.text[self.authority as usize..self.host_end as usize]
+        self.0.host()
     }
 
     /// The host, and its port where it is not the default.
     pub fn authority(&self) -> &str {
-        &self.text[self.authority as usize..self.path as usize]
+        self.0.authority()
     }
 
     /// The host without a leading `www.`: what the scope rules call a domain.
@@ -307,24 +271,17 @@ impl Identity {
 
     /// The domain that one could register; none for addresses and public suffixes.
     pub fn registrable_domain(&self) -> Option<&str> {
-        let host = self.host();
-        let last = host.bytes().last()?;
-        // Hosts of letters end in a letter or a dot once parsed; what ends in a digit or in a
-        // bracket is an address.
-        if last.is_ascii_digit() && host.parse::<core::net::Ipv4Addr>().is_ok() || last == b']' {
-            return None;
-        }
-        registrable_domain(host)
+        registrable_domain(self.host())
     }
 
     /// The path, never empty.
     pub fn path(&self) -> &str {
-        &self.text[self.path as usize..self.path_end as usize]
+        self.0.path()
     }
 
     /// The query, without its question mark.
     pub fn query(&self) -> Option<&str> {
-        self.text[self.path_end as usize..].strip_prefix('?')
+        self.0.query()
     }
 
     /// Whether this is the first page of its host: path `/`, no query.
@@ -339,11 +296,11 @@ impl Identity {
 
     /// The form for prefixes and sorted listings.
     pub fn surt(&self) -> Surt {
-        let mut text = String::with_capacity(self.text.len() + 4);
+        let mut text = String::with_capacity(self.as_str().len() + 4);
         // Both schemes give one SURT: scope does not tell them apart.
         text.push_str("http://(");
         let host = self.host();
-        if host.ends_with(']') || host.parse::<core::net::Ipv4Addr>().is_ok() {
+        if is_address(host) {
             text.push_str(host);
         } else {
             for label in host.rsplit('.') {
@@ -351,22 +308,22 @@ impl Identity {
                 text.push(',');
             }
         }
-        text.push_str(&self.text[self.host_end as usize..self.path as usize]);
+        text.push_str(&self.authority()[host.len()..]);
         text.push(')');
-        text.push_str(&self.text[self.path as usize..]);
+        text.push_str(self.0.target());
         Surt(text)
     }
 }
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.as_str())
     }
 }
 
 impl Serialize for Identity {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+        serializer.serialize_str(self.as_str())
     }
 }
 
@@ -417,8 +374,23 @@ pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
+/// How many non-empty segments a path has, counted by where they start.
+pub(crate) fn segment_count(path: &str) -> usize {
+    let inner = path.as_bytes().windows(2).filter(|pair| pair[0] == b'/' && pair[1] != b'/').count();
+    inner + usize::from(!path.is_empty() && !path.starts_with('/'))
+}
+
 fn registrable_domain(host: &str) -> Option<&str> {
+    // The list takes an empty label for a suffix; every host that ends in two dots would share it.
+    if is_address(host) || host.contains("..") {
+        return None;
+    }
     psl::domain_str(host.strip_suffix('.').unwrap_or(host))
+}
+
+/// Whether a host is an IP address.
+fn is_address(host: &str) -> bool {
+    host.ends_with(']') || host.parse::<core::net::Ipv4Addr>().is_ok()
 }
 
 fn shortened(text: &str) -> String {
@@ -429,14 +401,13 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn position(text: &str) -> u32 {
-    // Parsing at most triples MAX_URL_BYTES, so that this never saturates.
-    u32::try_from(text.len()).unwrap_or(u32::MAX)
-}
-
 fn push_query(out: &mut String, query: &str, options: &IdentityOptions) {
+    if *options == IdentityOptions::default() {
+        out.push('?');
+        return push_normalised(out, query, &bytes::QUERY);
+    }
     let mut normalised = String::with_capacity(query.len());
-    push_normalised(&mut normalised, query, is_query_byte);
+    push_normalised(&mut normalised, query, &bytes::QUERY);
     let mut parameters: Vec<&str> = normalised.split('&').collect();
     let before = parameters.len();
     parameters.retain(|parameter| !options.strips(parameter));
@@ -458,8 +429,8 @@ fn push_query(out: &mut String, query: &str, options: &IdentityOptions) {
 /// Appends `text` with unreserved characters decoded, other escapes in capitals, and what may
 /// not stand plain encoded. A percent sign that starts no escape becomes `%25`; left alone, it
 /// could form a new escape with what is decoded behind it.
-fn push_normalised(out: &mut String, text: &str, may_stand: fn(u8) -> bool) {
-    if text.bytes().all(may_stand) {
+fn push_normalised(out: &mut String, text: &str, may_stand: &Bytes) {
+    if are_all(text, may_stand) {
         return out.push_str(text);
     }
     let mut rest = text.as_bytes();
@@ -469,14 +440,14 @@ fn push_normalised(out: &mut String, text: &str, may_stand: fn(u8) -> bool) {
             (b'%', [high, low, after @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
                 rest = after;
                 let decoded = hex_value(*high) << 4 | hex_value(*low);
-                if is_unreserved(decoded) {
+                if bytes::UNRESERVED[usize::from(decoded)] {
                     out.push(char::from(decoded));
                 } else {
                     push_escaped(out, decoded);
                 }
             }
             (b'%', _) => out.push_str("%25"),
-            (&plain, _) if may_stand(plain) => out.push(char::from(plain)),
+            (&plain, _) if may_stand[usize::from(plain)] => out.push(char::from(plain)),
             (&other, _) => push_escaped(out, other),
         }
     }
@@ -495,20 +466,4 @@ fn hex_value(digit: u8) -> u8 {
         b'a'..=b'f' => digit - b'a' + 10,
         _ => digit - b'A' + 10,
     }
-}
-
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
-}
-
-fn is_path_byte(byte: u8) -> bool {
-    is_unreserved(byte)
-        || matches!(
-            byte,
-            b'/' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'@'
-        )
-}
-
-fn is_query_byte(byte: u8) -> bool {
-    is_path_byte(byte) || byte == b'?'
 }

@@ -348,7 +348,12 @@ impl Scopes {
 
     pub(super) fn seed(&self, url: &Identity) -> Option<&SeedRules> {
         let wanted = Comparable::of(url);
-        let index = self.seeds.binary_search_by(|seed| Comparable::of(&seed.url).cmp(&wanted)).ok()?;
+        // Most seeds differ in the authority already, which is what they are sorted by first.
+        let order = |seed: &SeedRules| {
+            let by_authority = seed.url.authority().cmp(url.authority());
+            by_authority.then_with(|| Comparable::of(&seed.url).cmp(&wanted))
+        };
+        let index = self.seeds.binary_search_by(order).ok()?;
         Some(&self.seeds[index])
     }
 

@@ -6,7 +6,7 @@ use regex::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
 use super::config::{Profile, ScopeError};
-use crate::url::{Identity, segments};
+use crate::url::{Identity, segment_count, segments};
 
 /// How large the patterns of one list may become once compiled.
 const PATTERN_LIMIT: usize = 4 << 20;
@@ -236,7 +236,9 @@ impl Extent {
     }
 
     fn check_patterns(&self, seed: &Identity, url: &Identity) -> Result<(), Outside<'_>> {
-        let excluded = self.exclude.as_ref().and_then(|set| {
+        // Few URLs match, and whether one does is told faster than by what.
+        let exclude = self.exclude.as_ref().filter(|set| set.is_match(url.as_str()));
+        let excluded = exclude.and_then(|set| {
             let index = set.matches(url.as_str()).into_iter().next()?;
             Some(set.patterns()[index].as_str())
         });
@@ -253,7 +255,7 @@ impl Extent {
 
     fn check_traps(&self, url: &Identity) -> Result<(), Outside<'_>> {
         let Traps { max_segments, max_repeats } = self.traps;
-        let count = segments(url.path()).count();
+        let count = segment_count(url.path());
         if max_segments > 0 && count > max_segments {
             return Err(Outside::TooManySegments(max_segments));
         }

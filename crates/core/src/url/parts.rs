@@ -1,0 +1,241 @@
+//! A URL as one text that knows where its parts are.
+//!
+//! Most addresses on the web are written just as the WHATWG parser would write them. Those are
+//! recognised here and taken as they stand, at a fraction of the price; everything else is left
+//! to the parser. The tests below hold both ways against each other.
+
+use url::{Position, Url};
+
+use super::bytes;
+
+/// An http or https URL without a fragment, and the places of its parts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Parts {
+    // First, so that URLs order and compare by their text; the places follow from it.
+    text: String,
+    host: u32,
+    host_end: u32,
+    path: u32,
+    path_end: u32,
+}
+
+impl Parts {
+    /// The parts of what the parser made. It must be http or https.
+    pub(super) fn of(mut url: Url) -> Self {
+        if url.fragment().is_some() {
+            url.set_fragment(None);
+        }
+        let place = |part| position(&url[..part]);
+        let (host, host_end) = (place(Position::BeforeHost), place(Position::AfterHost));
+        let (path, path_end) = (place(Position::BeforePath), place(Position::AfterPath));
+        Self { text: url.into(), host, host_end, path, path_end }
+    }
+
+    /// The parts of an absolute URL that the parser would leave as it is, but for its fragment.
+    pub(super) fn plain(text: &str) -> Option<Self> {
+        let rest = after_scheme(text)?;
+        let host = text.len() - rest.len();
+        let path = host + plain_host_length(rest)?;
+        // The parser gives an empty path its slash.
+        let target = PlainTarget::of(&text[path..]).filter(|target| target.path_end > 0)?;
+        let (host, path) = (position(&text[..host]), position(&text[..path]));
+        let text = [&text[..path as usize], target.text].concat();
+        Some(Self { text, host, host_end: path, path, path_end: path + target.path_end })
+    }
+
+    /// Resolves a link on this page, if the parser would leave the link as it is.
+    pub(super) fn plain_join(&self, href: &str) -> Option<Self> {
+        let kept = match href.as_bytes() {
+            [] | [b'#', ..] => return Some(self.clone()),
+            [b'/', b'/', ..] => return None,
+            [b'/', ..] => &self.text[..self.path as usize],
+            [b'?', ..] => &self.text[..self.path_end as usize],
+            _ if after_scheme(href).is_some() => return Self::plain(href),
+            // What stands before a colon may be a scheme, and what starts with a dot or an
+            // escape may be a dot segment.
+            [b'.' | b'%', ..] => return None,
+            bytes if bytes.contains(&b':') => return None,
+            _ => &self.text[..=self.path as usize + self.path().rfind('/')?],
+        };
+        let target = PlainTarget::of(href)?;
+        Some(Self { text: [kept, target.text].concat(), path_end: position(kept) + target.path_end, ..*self })
+    }
+
+    /// The same URL without its user-info, and with its path and query as these make them.
+    pub(super) fn rewritten(
+        &self,
+        push_path: impl FnOnce(&mut String, &str),
+        push_query: impl FnOnce(&mut String, &str),
+    ) -> Self {
+        let mut text = String::with_capacity(self.text.len());
+        text.push_str(self.scheme());
+        text.push_str("://");
+        let host = position(&text);
+        text.push_str(self.authority());
+        let path = position(&text);
+        push_path(&mut text, self.path());
+        let path_end = position(&text);
+        if let Some(query) = self.query() {
+            push_query(&mut text, query);
+        }
+        Self { text, host, host_end: host + (self.host_end - self.host), path, path_end }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn scheme(&self) -> &str {
+        if self.text.starts_with("https") { "https" } else { "http" }
+    }
+
+    pub(super) fn schemeless(&self) -> &str {
+        &self.text[self.host as usize..]
+    }
+
+    /// The host and, where it is not the default, the port.
+    pub(super) fn authority(&self) -> &str {
+        &self.text[self.host as usize..self.path as usize]
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.text[self.host as usize..self.host_end as usize]
+    }
+
+    pub(super) fn port(&self) -> Option<u16> {
+        self.text[self.host_end as usize..self.path as usize].strip_prefix(':')?.parse().ok()
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.text[self.path as usize..self.path_end as usize]
+    }
+
+    pub(super) fn query(&self) -> Option<&str> {
+        self.text[self.path_end as usize..].strip_prefix('?')
+    }
+
+    /// Path and query.
+    pub(super) fn target(&self) -> &str {
+        &self.text[self.path as usize..]
+    }
+}
+
+/// Whether `text` starts like a URL whose authority is plain: nothing behind that can make it invalid.
+pub(super) fn has_plain_authority(text: &str) -> bool {
+    after_scheme(text).and_then(plain_host_length).is_some()
+}
+
+fn position(before: &str) -> u32 {
+    // Parsing at most triples MAX_URL_BYTES, so that this never saturates.
+    u32::try_from(before.len()).unwrap_or(u32::MAX)
+}
+
+fn after_scheme(text: &str) -> Option<&str> {
+    text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))
+}
+
+/// The length of the host that `text`, an authority and what follows, starts with; none if it
+/// holds anything but labels of plain lower-case letters.
+fn plain_host_length(text: &str) -> Option<usize> {
+    let mut previous = b'.';
+    // A last label that starts with a digit may be part of an IPv4 address, and a double hyphen
+    // part of a punycode name: both have rules of their own.
+    let mut label_has_plain_start = false;
+    let mut length = 0;
+    for byte in text.bytes().take_while(|&byte| byte != b'/') {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' if previous == b'.' => {
+                label_has_plain_start = byte.is_ascii_lowercase();
+            }
+            b'a'..=b'z' | b'0'..=b'9' => {}
+            b'.' | b'-' if previous != b'.' && previous != b'-' => {}
+            _ => return None,
+        }
+        previous = byte;
+        length += 1;
+    }
+    (label_has_plain_start && previous != b'.').then_some(length)
+}
+
+/// A path and query that the parser would leave as they are.
+struct PlainTarget<'a> {
+    text: &'a str,
+    path_end: u32,
+}
+
+impl<'a> PlainTarget<'a> {
+    /// What stands before the fragment, if the parser would change none of it.
+    fn of(text: &'a str) -> Option<Self> {
+        let path_end = bytes::leading(text, &bytes::PLAIN_PATH);
+        let (path, rest) = text.split_at(path_end);
+        let query_length = if rest.starts_with('?') { bytes::leading(rest, &bytes::PLAIN_QUERY) } else { 0 };
+        let is_plain = matches!(rest.as_bytes().get(query_length), None | Some(b'#'));
+        // A segment that starts with a dot or an escape may be a dot segment.
+        let may_have_dots = path.as_bytes().windows(2).any(|pair| matches!(pair, [b'/', b'.' | b'%']));
+        (is_plain && !may_have_dots)
+            .then(|| Self { text: &text[..path_end + query_length], path_end: position(path) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Texts close to the border between plain and not.
+    fn tricky() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            4 => "[a-z0-9]{1,3}",
+            2 => proptest::sample::select(vec![
+                "/", "//", ".", "..", "/.", "/..", "%", "%2e", "%2E.", "%41", "?", "#", "'", "\"", "\\", ":",
+                "@", "&", "=", "-", "--", "xn--", "|", "^", "`", "{", "~", "!", "[", "é", " ", "\t", "http:",
+                "https://", ":80", ":443", "1.2", "0x7",
+            ])
+            .prop_map(str::to_owned),
+            1 => any::<char>().prop_map(String::from),
+        ];
+        proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    fn bases() -> impl Strategy<Value = String> {
+        let bases =
+            ["http://a.b/", "https://u:p@a.b:8080/c/d?e", "https://[::1]/x/.y/", "http://1.2.3.4/a//b"];
+        prop_oneof![
+            proptest::sample::select(bases.to_vec()).prop_map(str::to_owned),
+            tricky().prop_map(|rest| format!("http://{rest}")),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        /// What is taken as plain is what the parser makes of it.
+        #[test]
+        fn plain_urls_are_as_parsed(scheme in "https?://", rest in tricky()) {
+            let text = scheme + &rest;
+            if let Some(parts) = Parts::plain(&text) {
+                prop_assert_eq!(Ok(parts), Url::parse(&text).map(Parts::of));
+            }
+        }
+
+        #[test]
+        fn plain_links_are_as_resolved(base in bases(), href in tricky()) {
+            if let Ok(base) = Url::parse(&base)
+                && let Some(parts) = Parts::of(base.clone()).plain_join(&href)
+            {
+                prop_assert_eq!(Ok(parts), base.join(&href).map(Parts::of));
+            }
+        }
+
+        /// Forgetting what the parser knew of the base, and parsing it again, changes no answer.
+        #[test]
+        fn a_base_is_parsed_again_as_it_was(base in bases(), href in tricky()) {
+            if let Ok(mut base) = Url::parse(&base) {
+                base.set_fragment(None);
+                let again = Url::parse(base.as_str()).and_then(|base| base.join(&href));
+                prop_assert_eq!(again, base.join(&href));
+            }
+        }
+    }
+}
