@@ -45,6 +45,22 @@ core: ## Build and test core by itself, and check what it depends on
 check-all: ## Run all tests
 	cargo test --workspace --locked
 
+# The flags that `cargo fuzz` would set, so that it need not be installed.
+FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing
+FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+
+# What is found goes to fuzz/corpus (the first folder), what fails to fuzz/artifacts; both stay local.
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZ_SECONDS (20) seconds
+	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --locked --release --target $(FUZZ_HOST)
+	cd fuzz && for target in $(FUZZ_TARGETS); do \
+		mkdir -p corpus/$$target artifacts/$$target; \
+		target/$(FUZZ_HOST)/release/$$target corpus/$$target seeds/$$target \
+			-max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/$$target/ -verbosity=0 -print_final_stats=1; \
+	done
+
 .PHONY: wasm
 wasm: ## Build core for WebAssembly, where that target is installed
 	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ]; then \

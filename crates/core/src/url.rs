@@ -80,7 +80,7 @@ impl FetchUrl {
         }
         let url = Self::parse(&format!("http://{}", text.trim().trim_start_matches('/')))?;
         // Nobody leaves out the scheme and writes a password: this is `mailto:me@example.org`.
-        if url.0.password().is_some() {
+        if url.0.user_info().contains(':') {
             return Err(UrlError::Scheme { text: shortened(text) });
         }
         Ok(url)
@@ -303,7 +303,8 @@ impl Identity {
         if is_address(host) {
             text.push_str(host);
         } else {
-            for label in host.rsplit('.') {
+            // A final dot makes a name absolute; it is no label.
+            for label in host.strip_suffix('.').unwrap_or(host).rsplit('.') {
                 text.push_str(label);
                 text.push(',');
             }

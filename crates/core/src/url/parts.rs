@@ -89,6 +89,11 @@ impl Parts {
         if self.text.starts_with("https") { "https" } else { "http" }
     }
 
+    /// What stands before the host: a user, a password and an `@`, or nothing.
+    pub(super) fn user_info(&self) -> &str {
+        &self.text[self.scheme().len() + "://".len()..self.host as usize]
+    }
+
     pub(super) fn schemeless(&self) -> &str {
         &self.text[self.host as usize..]
     }
