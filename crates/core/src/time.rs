@@ -117,9 +117,38 @@ impl<'de> Deserialize<'de> for Interval {
 /// Reads an instant in RFC 3339. Unlike jiff's own, its error names the value.
 pub fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let text = crate::borrowed_text(deserializer)?;
-    text.parse().map_err(|_| {
+    plain(&text).or_else(|| text.parse().ok()).ok_or_else(|| {
         serde::de::Error::custom(format_args!("{text:?} is not a time such as \"2024-06-15T08:00:00Z\""))
     })
+}
+
+/// An instant as most are written, to the second and in UTC, without the general parser.
+fn plain(text: &str) -> Option<Timestamp> {
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2, b'Z'] =
+        text.as_bytes()
+    else {
+        return None;
+    };
+    let digits = [y1, y2, y3, y4, m1, m2, d1, d2, h1, h2, n1, n2, s1, s2].map(|byte| byte.wrapping_sub(b'0'));
+    if digits.into_iter().fold(0, u8::max) > 9 {
+        return None;
+    }
+    let pair = |index: usize| i64::from(digits[index] * 10 + digits[index + 1]);
+    let (year, month, day) = (pair(0) * 100 + pair(2), pair(4), pair(6));
+    let (hour, minute, second) = (pair(8), pair(10), pair(12));
+    // Days that not every month has, and leap seconds, are left to the general parser.
+    let is_plain = matches!((month, day), (1..=12, 1..=28)) && hour < 24 && minute < 60 && second < 60;
+    let seconds = ((days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    is_plain.then(|| Timestamp::from_second(seconds).ok())?
+}
+
+/// The days from 1970-01-01 to a date of the Gregorian calendar, year 0 or later.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    // Years that start in March end with the day that leap years add.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let days_before_month = (153 * month + 2) / 5;
+    year * 365 + leap_days + days_before_month + day - 1 - 719_468
 }
 
 /// Reads an instant that may be missing or `null`.
@@ -130,4 +159,43 @@ where
     #[derive(Deserialize)]
     struct Instant(#[serde(deserialize_with = "deserialize")] Timestamp);
     Ok(Option::<Instant>::deserialize(deserializer)?.map(|Instant(instant)| instant))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn plain_times_are_as_parsed(text in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9]Z") {
+            if let Some(instant) = plain(&text) {
+                prop_assert_eq!(Some(instant), text.parse().ok());
+            }
+        }
+
+        #[test]
+        fn most_times_are_plain(second in 0_i64..253_402_207_200) {
+            let instant = Timestamp::from_second(second).unwrap();
+            let text = instant.to_string();
+            prop_assert_eq!(plain(&text), (&text[8..10] < "29").then_some(instant));
+        }
+    }
+
+    #[test]
+    fn what_is_not_plain_is_left_to_the_parser() {
+        let texts = [
+            "2024-06-15T08:00:00+02:00",
+            "2024-06-15 08:00:00Z",
+            "2024-06-15T08:00:00.5Z",
+            "",
+            "2024-1a-15T08:00:00Z",
+        ];
+        for text in texts {
+            assert_eq!(plain(text), None, "{text}");
+        }
+    }
 }

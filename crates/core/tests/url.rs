@@ -256,6 +256,7 @@ fn a_surt_sorts_a_domain_together() {
         ("http://127.0.0.1:81/a", "http://(127.0.0.1:81)/a"),
         ("http://[::1]:81/a", "http://([::1]:81)/a"),
         ("http://bücher.example/", "http://(example,xn--bcher-kva,)/"),
+        ("http://example.org./a", "http://(org,example,)/a"),
     ];
     for (text, want) in table {
         assert_eq!(identity(text).surt().as_str(), want);

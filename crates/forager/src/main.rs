@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod config;
+mod flat;
 mod input;
 mod output;
 mod record;

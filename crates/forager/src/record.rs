@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::Outcome;
+use crate::flat;
 use crate::input::{Input, Line, MAX_LINE_BYTES};
 use crate::output::{self, Output};
 
@@ -78,7 +79,10 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &Line<'a>) -> Result<T, BadLin
     if !text.starts_with('{') {
         return Err(BadLine::whole(format_args!("not a JSON object: {}", excerpt(text))));
     }
-    serde_json::from_str(text).map_err(|_| explain::<T>(text))
+    match flat::read(text) {
+        Some(record) => Ok(record),
+        None => serde_json::from_str(text).map_err(|_| explain::<T>(text)),
+    }
 }
 
 /// Reads the record once more, slowly, to find out which field is at fault.

@@ -142,24 +142,17 @@ fn after_scheme(text: &str) -> Option<&str> {
 /// The length of the host that `text`, an authority and what follows, starts with; none if it
 /// holds anything but labels of plain lower-case letters.
 fn plain_host_length(text: &str) -> Option<usize> {
-    let mut previous = b'.';
+    let length = bytes::leading(text, &bytes::PLAIN_HOST);
+    if !matches!(text.as_bytes().get(length), None | Some(b'/')) {
+        return None;
+    }
+    let host = &text.as_bytes()[..length];
+    let last_label = host.iter().rposition(|&byte| byte == b'.').map_or(0, |dot| dot + 1);
     // A last label that starts with a digit may be part of an IPv4 address, and a double hyphen
     // part of a punycode name: both have rules of their own.
-    let mut label_has_plain_start = false;
-    let mut length = 0;
-    for byte in text.bytes().take_while(|&byte| byte != b'/') {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' if previous == b'.' => {
-                label_has_plain_start = byte.is_ascii_lowercase();
-            }
-            b'a'..=b'z' | b'0'..=b'9' => {}
-            b'.' | b'-' if previous != b'.' && previous != b'-' => {}
-            _ => return None,
-        }
-        previous = byte;
-        length += 1;
-    }
-    (label_has_plain_start && previous != b'.').then_some(length)
+    let is_plain = host.get(last_label).is_some_and(u8::is_ascii_lowercase)
+        && !host.windows(2).any(|pair| pair == b"--");
+    is_plain.then_some(length)
 }
 
 /// A path and query that the parser would leave as they are.
