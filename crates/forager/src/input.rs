@@ -62,8 +62,15 @@ impl Input {
             File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         }
         let files = if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() };
-        let progress = progress(&files);
+        let progress = if io::stdout().is_terminal() { ProgressBar::hidden() } else { progress(&files) };
         Ok(Self { waiting: files.into_iter(), current: None, partial: Vec::new(), lines_before: 0, progress })
+    }
+
+    /// Shows how far the reading is even if the output goes to the terminal, for a command that
+    /// prints nothing before it has read everything.
+    pub(crate) fn with_progress(mut self) -> Self {
+        self.progress = progress(self.waiting.as_slice());
+        self
     }
 
     /// The next whole lines: as soon as there are some, so that a slow writer is answered at once.
@@ -237,10 +244,9 @@ fn count_lines(bytes: &[u8]) -> u64 {
     breaks + u64::from(!bytes.ends_with(b"\n"))
 }
 
-/// A bar on the terminal while files are read; none where the output itself goes there, and none
-/// for standard input, whose length nobody knows.
+/// A bar on the terminal while files are read; none for standard input, whose length nobody knows.
 fn progress(files: &[PathBuf]) -> ProgressBar {
-    if io::stdout().is_terminal() || files.iter().any(|path| is_stdin(path)) {
+    if files.iter().any(|path| is_stdin(path)) {
         return ProgressBar::hidden();
     }
     let bytes = files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum();

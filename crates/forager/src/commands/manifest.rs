@@ -37,7 +37,7 @@ pub(super) fn run(args: &ManifestArgs) -> anyhow::Result<Outcome> {
     settings.limit = args.limit.unwrap_or(settings.limit);
     let mut manifest = Manifest::new(&settings, args.now.get());
     let mut output = Output::new(args.common.format, COLUMNS);
-    let outcome = for_each(Input::open(&args.common.files)?, &mut output, |line, _| {
+    let outcome = for_each(Input::open(&args.common.files)?.with_progress(), &mut output, |line, _| {
         let Item { url, freshness_risk, next_scan_due } = parse(line)?;
         forager_core::url::check(&url).map_err(|error| BadLine::field("url", error))?;
         manifest.push(url, freshness_risk, next_scan_due);

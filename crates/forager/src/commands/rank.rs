@@ -24,7 +24,7 @@ struct Candidate {
 
 pub(super) fn run(args: &RankArgs) -> anyhow::Result<Outcome> {
     let now = args.now.get();
-    let input = Mutex::new(Input::open(&args.common.files)?);
+    let input = Mutex::new(Input::open(&args.common.files)?.with_progress());
     let some_bad = AtomicBool::new(false);
     let work = || rank_share(&input, &some_bad, args, now);
     let workers = thread::available_parallelism().map_or(1, usize::from);

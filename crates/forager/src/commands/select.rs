@@ -23,7 +23,7 @@ pub(super) fn run(args: &SelectArgs) -> anyhow::Result<Outcome> {
     let columns = if args.dropped { COLUMNS_WITH_DROPPED } else { COLUMNS };
     let mut output = Output::new(args.common.format, columns);
     let mut links: Vec<Link> = Vec::new();
-    let outcome = for_each(Input::open(&args.common.files)?, &mut output, |line, _| {
+    let outcome = for_each(Input::open(&args.common.files)?.with_progress(), &mut output, |line, _| {
         links.push(parse(line)?);
         Ok(())
     })?;
