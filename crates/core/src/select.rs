@@ -15,93 +15,16 @@
 //! Best score first, then fewest path segments, then URL. Terms, prefixes and scores are
 //! configuration, so that the same selector serves other trades.
 
+mod config;
+
 use std::borrow::Cow;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::{Deserialize, Serialize};
 
+pub use config::{CategoryScores, SelectConfig};
+
 use crate::url::{FetchUrl, UrlError, fold_www, segment_count, segments};
-
-/// The settings of a selection; the default is the fire-protection trade of the rules.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SelectConfig {
-    /// How many pages are taken; 0 takes none.
-    pub page_cap: usize,
-    /// Prefixes of paths that are never taken.
-    pub disallowed_paths: Vec<String>,
-    /// Count `www.example.org` and `example.org` as one site.
-    pub fold_www: bool,
-    /// Drop paths of one segment that neither start as a service page nor contain a term.
-    pub drop_top_level: bool,
-    /// Prefixes of category A.
-    pub service_prefixes: Vec<String>,
-    /// Prefixes of category C.
-    pub about_prefixes: Vec<String>,
-    /// Terms of category B, which also boost A and count in T.
-    pub absolute_terms: Vec<String>,
-    /// Terms of category U.
-    pub url_terms: Vec<String>,
-    /// Terms of category T besides the absolute terms.
-    pub text_terms: Vec<String>,
-    /// First path segments that mark a service area.
-    pub area_segments: Vec<String>,
-    /// Anchor texts that mark a service area.
-    pub area_phrases: Vec<String>,
-    /// What each category scores.
-    pub scores: CategoryScores,
-}
-
-impl Default for SelectConfig {
-    fn default() -> Self {
-        let owned = |words: &str| words.split(' ').map(str::to_owned).collect();
-        Self {
-            page_cap: 5,
-            disallowed_paths: owned("/privacy /terms /cookie /legal /sso"),
-            fold_www: false,
-            drop_top_level: false,
-            service_prefixes: owned("/services"),
-            about_prefixes: owned("/about"),
-            absolute_terms: owned("installation install maintenance inspection protection"),
-            url_terms: owned(
-                "fire alarm testing extinguishers repair system design monitoring commissioning commission",
-            ),
-            text_terms: owned("services"),
-            area_segments: owned(
-                "service-area service-areas servicearea areas-we-serve location locations territories \
-                 coverage where-we-work region regions",
-            ),
-            area_phrases: vec!["service area".to_owned(), "areas we serve".to_owned()],
-            scores: CategoryScores::default(),
-        }
-    }
-}
-
-/// What each category scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CategoryScores {
-    /// A: starts as a service page.
-    pub services: u32,
-    /// Added to A once if an absolute term is there too.
-    pub services_boost: u32,
-    /// B: an absolute term.
-    pub absolute: u32,
-    /// C: about the business.
-    pub about: u32,
-    /// U: a URL term.
-    pub url_term: u32,
-    /// T: a term in the text.
-    pub text: u32,
-    /// D: everything else.
-    pub other: u32,
-}
-
-impl Default for CategoryScores {
-    fn default() -> Self {
-        Self { services: 80, services_boost: 20, absolute: 85, about: 75, url_term: 60, text: 50, other: 0 }
-    }
-}
 
 /// A link as it stands on the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -272,8 +195,8 @@ impl Terms {
 impl Selector {
     /// Prepares a selection. Prefixes and terms match without regard to case.
     pub fn new(config: SelectConfig) -> Result<Self, SelectError> {
-        let config = lower_cased(config);
-        check_prefixes(&config)?;
+        let config = config.lower_cased();
+        config.check_prefixes()?;
         Ok(Self {
             absolute: Terms::new("absolute_terms", config.absolute_terms.clone())?,
             url: Terms::new("url_terms", config.url_terms.clone())?,
@@ -488,35 +411,5 @@ fn lower(text: &str) -> Cow<'_, str> {
         text.to_ascii_lowercase().into()
     } else {
         text.into()
-    }
-}
-
-fn lower_cased(mut config: SelectConfig) -> SelectConfig {
-    for list in [
-        &mut config.disallowed_paths,
-        &mut config.service_prefixes,
-        &mut config.about_prefixes,
-        &mut config.absolute_terms,
-        &mut config.url_terms,
-        &mut config.text_terms,
-        &mut config.area_segments,
-        &mut config.area_phrases,
-    ] {
-        for text in list {
-            *text = text.to_lowercase();
-        }
-    }
-    config
-}
-
-fn check_prefixes(config: &SelectConfig) -> Result<(), SelectError> {
-    let lists = [
-        ("disallowed_paths", &config.disallowed_paths),
-        ("service_prefixes", &config.service_prefixes),
-        ("about_prefixes", &config.about_prefixes),
-    ];
-    match lists.into_iter().find(|(_, list)| list.iter().any(String::is_empty)) {
-        Some((list, _)) => Err(SelectError::EmptyTerm { list }),
-        None => Ok(()),
     }
 }
