@@ -181,7 +181,7 @@ pub struct Sighting {
     #[serde(default)]
     pub source: Option<String>,
     /// Whether the link stands in the header or navigation of that page.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::read::null_is_default")]
     pub in_header: bool,
 }
 
@@ -192,7 +192,6 @@ pub struct SightingError {
     /// The field at fault: `url` or `source`.
     pub field: &'static str,
     /// What is wrong with it.
-    #[source]
     pub cause: UrlError,
 }
 

@@ -19,6 +19,7 @@
 
 pub mod hierarchy;
 pub mod merge;
+pub mod read;
 pub mod scope;
 pub mod score;
 pub mod select;
@@ -27,31 +28,6 @@ pub mod time;
 pub mod top;
 pub mod url;
 
+mod patterns;
 #[cfg(test)]
 mod purity;
-
-/// A text that is borrowed from the input where that is possible.
-///
-/// Serde's own `Cow` always copies.
-fn borrowed_text<'de, D>(deserializer: D) -> Result<std::borrow::Cow<'de, str>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-{
-    struct Text;
-    impl<'de> serde::de::Visitor<'de> for Text {
-        type Value = std::borrow::Cow<'de, str>;
-
-        fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            f.write_str("a text")
-        }
-
-        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-            Ok(text.into())
-        }
-
-        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-            Ok(text.to_owned().into())
-        }
-    }
-    deserializer.deserialize_str(Text)
-}

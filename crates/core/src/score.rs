@@ -35,7 +35,7 @@ pub struct UrlSignals<'a> {
     #[serde(borrow, deserialize_with = "absolute_url")]
     pub url: Cow<'a, str>,
     /// How often it was visited; accepted, and without effect on the score.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::read::null_is_default")]
     pub visits: u64,
     /// When it was last visited.
     #[serde(default, deserialize_with = "crate::time::deserialize_option")]
@@ -44,13 +44,13 @@ pub struct UrlSignals<'a> {
     #[serde(default, deserialize_with = "crate::time::deserialize_option")]
     pub last_changed: Option<Timestamp>,
     /// How well it fits the topic, 0.5 if unknown.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::read::null_is_default")]
     pub topic_relevance: Relevance,
     /// How many links it stands away from the nearest hub.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::read::null_is_default")]
     pub hub_depth: u64,
     /// Whether it is a hub itself.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "crate::read::null_is_default")]
     pub is_hub: bool,
 }
 
@@ -325,15 +325,7 @@ impl<T> Ranking<T> {
 }
 
 fn absolute_url<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Cow<'de, str>, D::Error> {
-    let text = crate::borrowed_text(deserializer)?;
+    let text = crate::read::borrowed_text(deserializer)?;
     url::check(&text).map_err(serde::de::Error::custom)?;
     Ok(text)
-}
-
-fn null_is_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: Default + Deserialize<'de>,
-    D: serde::Deserializer<'de>,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

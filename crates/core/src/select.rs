@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use config::{CategoryScores, SelectConfig};
 
-use crate::url::{FetchUrl, UrlError, fold_www, segment_count, segments};
+use crate::url::{FetchUrl, UrlError, fold_www, percent_decoded, segment_count, segments};
 
 /// A link as it stands on the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -32,10 +32,10 @@ pub struct Link {
     /// The address, absolute or relative.
     pub href: String,
     /// The anchor text.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::read::null_is_default")]
     pub text: String,
     /// The title attribute.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::read::null_is_default")]
     pub title: String,
 }
 
@@ -117,13 +117,21 @@ pub struct Selection {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {
     /// The home page has no usable URL.
-    #[error("the home page: {0}")]
+    #[error("the home page cannot be used")]
     Home(#[from] UrlError),
     /// A list holds an empty text, which would match everything.
     #[error("{list} holds an empty text, which would match every link")]
     EmptyTerm {
         /// The name of the list.
         list: &'static str,
+    },
+    /// A path prefix that no path starts with.
+    #[error("{list} holds {prefix:?}, which no path starts with: a path starts with /")]
+    NotAPath {
+        /// The name of the list.
+        list: &'static str,
+        /// The prefix.
+        prefix: String,
     },
     /// A list is too large to search for.
     #[error("{list} is too large")]
@@ -241,7 +249,8 @@ impl Selector {
         if starts_with_any(&path, &self.config.disallowed_paths) {
             return Err(Filter::DisallowedPath);
         }
-        if url == *home || url.path() == "/" && url.query().is_none() {
+        let is_home = (url.path(), url.query()) == (home.path(), home.query());
+        if is_home || url.path() == "/" && url.query().is_none() {
             return Err(Filter::Homepage);
         }
         Ok(url)
@@ -280,7 +289,7 @@ impl Selector {
             return Err(Filter::ServiceArea);
         }
         let match_text = match_text(&path, url.query());
-        let path_length = segment_count(&path);
+        let path_length = segment_count(url.path());
         if self.config.drop_top_level && path_length == 1 && self.is_plain(&path, &match_text, texts) {
             return Err(Filter::TopLevel);
         }
@@ -405,10 +414,11 @@ fn longest_prefix<'a>(path: &str, prefixes: &'a [String]) -> Option<&'a str> {
     fitting.max_by_key(|prefix| prefix.len())
 }
 
-/// A path or query in lower case; most are already, and are not copied.
+/// A path or query as terms are looked for in it: percent-decoded and in lower case. Most are
+/// already, and are not copied.
 fn lower(text: &str) -> Cow<'_, str> {
-    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        text.to_ascii_lowercase().into()
+    if text.bytes().any(|byte| byte.is_ascii_uppercase() || byte == b'%') {
+        percent_decoded(text).to_lowercase().into()
     } else {
         text.into()
     }

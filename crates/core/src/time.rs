@@ -109,14 +109,14 @@ impl Serialize for Interval {
 
 impl<'de> Deserialize<'de> for Interval {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = crate::borrowed_text(deserializer)?;
+        let text = crate::read::borrowed_text(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
 }
 
 /// Reads an instant in RFC 3339. Unlike jiff's own, its error names the value.
 pub fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
-    let text = crate::borrowed_text(deserializer)?;
+    let text = crate::read::borrowed_text(deserializer)?;
     plain(&text).or_else(|| text.parse().ok()).ok_or_else(|| {
         serde::de::Error::custom(format_args!("{text:?} is not a time such as \"2024-06-15T08:00:00Z\""))
     })

@@ -79,8 +79,9 @@ impl FetchUrl {
             return Self::parse(text);
         }
         let url = Self::parse(&format!("http://{}", text.trim().trim_start_matches('/')))?;
-        // Nobody leaves out the scheme and writes a password: this is `mailto:me@example.org`.
-        if url.0.user_info().contains(':') {
+        // Nobody leaves out the scheme and writes a password: this is `mailto:me@example.org`. And
+        // `tel:112` only looks like a host and its port.
+        if url.0.user_info().contains(':') || matches!(url.host(), "tel" | "sms" | "callto") {
             return Err(UrlError::Scheme { text: shortened(text) });
         }
         Ok(url)
@@ -175,7 +176,7 @@ impl Serialize for FetchUrl {
 
 impl<'de> Deserialize<'de> for FetchUrl {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = crate::borrowed_text(deserializer)?;
+        let text = crate::read::borrowed_text(deserializer)?;
         Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
@@ -207,10 +208,10 @@ pub struct IdentityOptions {
 
 impl IdentityOptions {
     fn strips(&self, parameter: &str) -> bool {
-        let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
+        let name = percent_decoded(parameter.split_once('=').map_or(parameter, |(name, _)| name));
         self.strip_params.iter().any(|pattern| match pattern.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
-            None => name == pattern,
+            None => name == pattern.as_str(),
         })
     }
 }
@@ -396,10 +397,7 @@ fn is_address(host: &str) -> bool {
 
 fn shortened(text: &str) -> String {
     const SHOWN: usize = 100;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    crate::read::shortened(text, SHOWN).into_owned()
 }
 
 fn push_query(out: &mut String, query: &str, options: &IdentityOptions) {

@@ -267,3 +267,39 @@ proptest! {
         prop_assert!(order.is_sorted());
     }
 }
+
+#[test]
+fn terms_of_any_language_are_found_in_escaped_paths() {
+    let config = SelectConfig {
+        absolute_terms: vec!["Prüfung".into()],
+        about_prefixes: vec!["/über-uns".into()],
+        ..SelectConfig::default()
+    };
+    let links = ["/PR%C3%9CFUNG", "/über-uns"].map(|href| Link { href: href.into(), ..Link::default() });
+    let selection = Selector::new(config).unwrap().select("https://acme.com", links).unwrap();
+    let found: Vec<_> =
+        selection.picked.iter().map(|page| (page.category, page.matched_term.as_deref().unwrap())).collect();
+    assert_eq!(found, [(Category::B, "prüfung"), (Category::C, "/über-uns")]);
+}
+
+#[test]
+fn a_prefix_that_is_no_path_is_refused() {
+    let config = SelectConfig { disallowed_paths: vec!["impressum".into()], ..SelectConfig::default() };
+    let error = Selector::new(config).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "disallowed_paths holds \"impressum\", which no path starts with: a path starts with /"
+    );
+}
+
+#[test]
+fn the_home_page_itself_is_dropped_over_either_scheme() {
+    let links = ["http://a.example/en/", "https://a.example/en/", "/en/?x"]
+        .map(|href| Link { href: href.into(), ..Link::default() });
+    let selector = Selector::new(SelectConfig::default()).unwrap();
+    let selection = selector.select("https://a.example/en/", links).unwrap();
+    assert_eq!(
+        selection.picked.iter().map(|page| page.url.as_str()).collect::<Vec<_>>(),
+        ["https://a.example/en/?x"]
+    );
+}

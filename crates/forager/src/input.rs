@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::progress;
 
 /// How much is read at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -21,7 +22,6 @@ pub(crate) struct Input {
     /// Bytes of a line that is not complete yet.
     partial: Vec<u8>,
     lines_before: u64,
-    progress: ProgressBar,
 }
 
 struct Source {
@@ -50,8 +50,10 @@ pub(crate) struct Line<'a> {
     number: u64,
     /// Counted from 0 over all files.
     pub(crate) sequence: u64,
-    /// Without its line break; none if it is not UTF-8.
+    /// Without its line break and the space around it; none if it is not UTF-8.
     pub(crate) text: Option<&'a str>,
+    /// Longer than [`MAX_LINE_BYTES`], so that its end was not read.
+    pub(crate) is_too_long: bool,
 }
 
 impl Input {
@@ -59,17 +61,19 @@ impl Input {
     /// before anything is printed.
     pub(crate) fn open(files: &[PathBuf]) -> anyhow::Result<Self> {
         for path in files.iter().filter(|path| !is_stdin(path)) {
-            File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+            check_readable(path).with_context(|| format!("cannot read {}", path.display()))?;
         }
         let files = if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() };
-        let progress = if io::stdout().is_terminal() { ProgressBar::hidden() } else { progress(&files) };
-        Ok(Self { waiting: files.into_iter(), current: None, partial: Vec::new(), lines_before: 0, progress })
+        if !io::stdout().is_terminal() {
+            progress::start(total_bytes(&files));
+        }
+        Ok(Self { waiting: files.into_iter(), current: None, partial: Vec::new(), lines_before: 0 })
     }
 
     /// Shows how far the reading is even if the output goes to the terminal, for a command that
     /// prints nothing before it has read everything.
-    pub(crate) fn with_progress(mut self) -> Self {
-        self.progress = progress(self.waiting.as_slice());
+    pub(crate) fn with_progress(self) -> Self {
+        progress::start(total_bytes(self.waiting.as_slice()));
         self
     }
 
@@ -80,7 +84,7 @@ impl Input {
         loop {
             let Some(source) = &mut self.current else {
                 let Some(path) = self.waiting.next() else {
-                    self.progress.finish_and_clear();
+                    progress::finish();
                     return Ok(None);
                 };
                 self.current = Some(Source::open(&path)?);
@@ -88,7 +92,7 @@ impl Input {
             };
             recycled.clear();
             recycled.append(&mut self.partial);
-            let at_end = source.read_lines(&mut recycled, &mut self.partial, &self.progress)?;
+            let at_end = source.read_lines(&mut recycled, &mut self.partial)?;
             let (path, first_line) = (source.path.clone(), source.lines + 1);
             if at_end {
                 self.current = None;
@@ -118,16 +122,11 @@ impl Source {
 
     /// Reads into `buffer` until it holds a line break or the input ends, and moves what follows
     /// the last line break to `partial`. Tells whether the input has ended.
-    fn read_lines(
-        &mut self,
-        buffer: &mut Vec<u8>,
-        partial: &mut Vec<u8>,
-        progress: &ProgressBar,
-    ) -> anyhow::Result<bool> {
+    fn read_lines(&mut self, buffer: &mut Vec<u8>, partial: &mut Vec<u8>) -> anyhow::Result<bool> {
         loop {
             let known = buffer.len();
             let count = self.read_some(buffer)?;
-            progress.inc(count as u64);
+            progress::advance(count as u64);
             if count == 0 {
                 self.skipping = false;
                 return Ok(true);
@@ -179,13 +178,20 @@ impl Chunk {
             Ok(text) => Texts::Valid(split(text)),
             Err(_) => Texts::Mixed(bytes.split(|&byte| byte == b'\n')),
         };
-        let lines = texts.enumerate().map(|(index, text)| {
+        let lines = texts.enumerate().map(|(index, (length, text))| {
             let index = index as u64;
             let (number, sequence) = (self.first_line + index, self.lines_before + index);
             let text = text.map(|text| if number == 1 { text.trim_start_matches('\u{feff}') } else { text });
-            Line { path: self.path.as_deref(), number, sequence, text: text.map(str::trim_ascii) }
+            let is_too_long = length > MAX_LINE_BYTES;
+            Line {
+                path: self.path.as_deref(),
+                number,
+                sequence,
+                text: text.map(str::trim_ascii),
+                is_too_long,
+            }
         });
-        lines.filter(|line| line.text != Some(""))
+        lines.filter(|line| line.text != Some("") || line.is_too_long)
     }
 
     /// The buffer, to be read into again.
@@ -194,7 +200,7 @@ impl Chunk {
     }
 }
 
-/// The lines of a chunk. Checking a whole chunk at once is much faster than line by line, which
+/// The lines of a chunk: how long each is, and its text. Checking a whole chunk at once is much faster than line by line, which
 /// is left for chunks that hold something else than UTF-8.
 enum Texts<V, M> {
     Valid(V),
@@ -206,12 +212,12 @@ where
     V: Iterator<Item = &'a str>,
     M: Iterator<Item = &'a [u8]>,
 {
-    type Item = Option<&'a str>;
+    type Item = (usize, Option<&'a str>);
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Valid(texts) => texts.next().map(Some),
-            Self::Mixed(lines) => lines.next().map(|line| std::str::from_utf8(line).ok()),
+            Self::Valid(texts) => texts.next().map(|text| (text.len(), Some(text))),
+            Self::Mixed(lines) => lines.next().map(|line| (line.len(), std::str::from_utf8(line).ok())),
         }
     }
 }
@@ -244,16 +250,24 @@ fn count_lines(bytes: &[u8]) -> u64 {
     breaks + u64::from(!bytes.ends_with(b"\n"))
 }
 
-/// A bar on the terminal while files are read; none for standard input, whose length nobody knows.
-fn progress(files: &[PathBuf]) -> ProgressBar {
-    if files.iter().any(|path| is_stdin(path)) {
-        return ProgressBar::hidden();
+/// Whether a file can be read, as far as that shows without reading it: opening a pipe twice would
+/// lose what its writer sent to the first reader.
+fn check_readable(path: &Path) -> io::Result<()> {
+    let metadata = path.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
     }
-    let bytes = files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum();
-    let bar = ProgressBar::new(bytes);
-    let style = ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {eta} left");
-    if let Ok(style) = style {
-        bar.set_style(style);
+    if metadata.is_file() {
+        File::open(path)?;
     }
-    bar
+    Ok(())
+}
+
+/// How much there is to read; none if that is not known, as of standard input.
+fn total_bytes(files: &[PathBuf]) -> Option<u64> {
+    files
+        .iter()
+        .map(|path| path.metadata().ok().filter(std::fs::Metadata::is_file))
+        .map(|file| Some(file?.len()))
+        .sum()
 }

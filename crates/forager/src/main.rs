@@ -6,7 +6,9 @@ mod config;
 mod flat;
 mod input;
 mod output;
+mod progress;
 mod record;
+mod words;
 
 use std::io;
 use std::process::ExitCode;

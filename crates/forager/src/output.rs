@@ -5,6 +5,9 @@ use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
 
 use serde::Serialize;
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::progress;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -96,14 +99,15 @@ impl Table {
 fn widths(titles: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| &row[column]).chain([&titles[column]]);
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        cells.map(|cell| cell.width()).max().unwrap_or_default()
     };
     (0..titles.len()).map(width).collect()
 }
 
 fn print_row(out: &mut impl io::Write, cells: &[String], widths: &[usize]) -> io::Result<()> {
-    let padded: Vec<String> =
-        cells.iter().zip(widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+    let pad =
+        |(cell, &width): (&String, &usize)| cell.clone() + &" ".repeat(width.saturating_sub(cell.width()));
+    let padded: Vec<String> = cells.iter().zip(widths).map(pad).collect();
     writeln!(out, "{}", padded.join("  ").trim_end())
 }
 
@@ -116,15 +120,19 @@ fn cell(value: Option<&Value>) -> String {
     }
 }
 
-/// `text` without control characters: what came from outside must not steer the terminal.
+/// `text` without characters that would steer the terminal or turn the direction of writing: it
+/// came from outside.
 fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    let steers = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// Tells the user on standard error what is wrong.
 pub(crate) fn complain(message: fmt::Arguments<'_>) {
-    for line in message.to_string().lines() {
-        // If even that is closed, nobody is left to tell.
-        let _ = writeln!(io::stderr(), "forager: {}", harmless(line));
-    }
+    progress::aside(|| {
+        for line in message.to_string().lines() {
+            // If even that is closed, nobody is left to tell.
+            let _ = writeln!(io::stderr(), "forager: {}", harmless(line));
+        }
+    });
 }

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use forager_core::read::shortened;
 use serde::Deserialize;
 
 use crate::Outcome;
 use crate::flat;
 use crate::input::{Input, Line, MAX_LINE_BYTES};
 use crate::output::{self, Output};
+use crate::words::in_words;
 
 /// How much of a line is shown when it cannot be read at all.
 const SHOWN_CHARS: usize = 60;
@@ -63,13 +65,10 @@ impl From<anyhow::Error> for LineError {
 
 /// The text of a line.
 pub(crate) fn text<'a>(line: &Line<'a>) -> Result<&'a str, BadLine> {
-    match line.text {
-        None => Err(BadLine::whole("not UTF-8")),
-        Some(text) if text.len() > MAX_LINE_BYTES => {
-            Err(BadLine::whole(format_args!("longer than {MAX_LINE_BYTES} bytes")))
-        }
-        Some(text) => Ok(text),
+    if line.is_too_long {
+        return Err(BadLine::whole(format_args!("longer than {MAX_LINE_BYTES} bytes")));
     }
+    line.text.ok_or_else(|| BadLine::whole("not UTF-8"))
 }
 
 /// Reads a JSON record from a line.
@@ -77,7 +76,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &Line<'a>) -> Result<T, BadLin
     let text = text(line)?;
     // Serde would take a list for a record, too.
     if !text.starts_with('{') {
-        return Err(BadLine::whole(format_args!("not a JSON object: {}", excerpt(text))));
+        return Err(BadLine::whole(format_args!("not a JSON object: {}", shortened(text, SHOWN_CHARS))));
     }
     match flat::read(text) {
         Some(record) => Ok(record),
@@ -90,7 +89,10 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &Line<'a>) -> Result<T, BadLin
 fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> BadLine {
     let mut reader = serde_json::Deserializer::from_str(text);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
-        return BadLine::whole(format_args!("something follows the JSON object in {}", excerpt(text)));
+        return BadLine::whole(format_args!(
+            "something follows the JSON object in {}",
+            shortened(text, SHOWN_CHARS)
+        ));
     };
     let field = field_name(&error.path().to_string());
     let cause = error.into_inner();
@@ -98,31 +100,19 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> BadLine {
         return BadLine { field, problem: message(&cause) };
     }
     let (problem, column) = (message(&cause), cause.column());
-    BadLine::whole(format_args!("not JSON: {problem} at column {column} of {}", excerpt(text)))
+    let problem = format!("not JSON: {problem} at column {column} of {}", shortened(text, SHOWN_CHARS));
+    BadLine { field, problem }
 }
 
 fn field_name(path: &str) -> String {
-    if path == "." { String::new() } else { path.to_owned() }
+    if matches!(path, "." | "?") { String::new() } else { path.to_owned() }
 }
 
 /// The message in plain words, and without the position: a record is one line long.
 fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
-    let text = text.strip_suffix(&position).unwrap_or(&text);
-    let in_words = [
-        ("expected u64", "expected a whole number, 0 or more"),
-        ("expected u32", "expected a whole number, 0 or more"),
-        ("expected f64", "expected a number"),
-    ];
-    in_words.into_iter().fold(text.to_owned(), |text, (type_name, words)| text.replace(type_name, words))
-}
-
-fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    in_words(text.strip_suffix(&position).unwrap_or(&text))
 }
 
 /// Reports a bad line on standard error.

@@ -148,7 +148,8 @@ fn what_reschedule_needs_is_asked_for() {
     let cases = [
         (json!({}), "contentChanged: missing, and no status says that the scan failed"),
         (json!({"status": 200}), "contentChanged: missing, and no status says that the scan failed"),
-        (json!({"status": "later"}), "status: not an HTTP status, \"timeout\" or \"network\""),
+        (json!({"status": "later"}), "status: \"later\" is not an HTTP status, \"timeout\" or \"network\""),
+        (json!({"status": 99999}), "status: 99999 is not an HTTP status, \"timeout\" or \"network\""),
         (json!({"status": 503, "retryAfter": -1}), "retryAfter: -1 is not a number of seconds"),
         (
             json!({"contentChanged": true, "changeFrequency": 1.5}),

@@ -64,6 +64,11 @@ fn a_bad_value_names_its_key_and_line() {
     let cases = [
         ("[select]\npage_cap = \"five\"", "forager.toml:2: select.page_cap: invalid type: string \"five\""),
         ("[select]\npage_cap = -1", "forager.toml:2: select.page_cap: "),
+        ("select = 1", "forager.toml:1: select: invalid type: integer `1`, expected a section"),
+        (
+            "[select]\ndisallowed_paths = [\"impressum\"]",
+            "forager.toml:2: select.disallowed_paths: disallowed_paths holds \"impressum\"",
+        ),
         ("[sentinel]\njitter = 1.5", "forager.toml:2: sentinel.jitter: 1.5 is not a share"),
         (
             "[manifest]\nreserved_percent = 101",
@@ -152,6 +157,10 @@ fn variables_are_checked_as_the_file_is() {
             "environment FORAGER_SELECT__PAGE_CAPP: unknown key \"page_capp\"; did you mean \"page_cap\"?",
         ),
         (
+            ("FORAGER_SELECT_PAGE_CAP", "3"),
+            "environment FORAGER_SELECT_PAGE_CAP: unknown key \"select_page_cap\"; ",
+        ),
+        (
             ("FORAGER_SELECT__PAGE_CAP", "many"),
             "environment FORAGER_SELECT__PAGE_CAP: select.page_cap: invalid type: string \"many\"",
         ),
@@ -180,4 +189,23 @@ fn a_file_that_is_named_must_be_there() {
     let mut command = forager();
     let ran = run_command(command.args(["config", "check"]).env("FORAGER_CONFIG", "elsewhere.toml"), "");
     assert!(ran.stderr.contains("elsewhere.toml"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_list_in_a_variable_replaces_that_of_the_file() {
+    let text = "[[classify.rows]]\npattern = \"/x\"\nnode = \"HUB\"\nrisk = \"LOW\"\n";
+    let rows = "[{pattern = \"/y\", node = \"LEAF\", risk = \"HIGH\"}, {pattern = \"/z\", node = \"LEAF\", risk = \"LOW\"}]";
+    let ran = config("show", text, &[("FORAGER_CLASSIFY__ROWS", rows)]);
+    let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("classify.rows[")).collect();
+    assert_eq!(lines.len(), 8, "{}", ran.stdout);
+    assert!(lines.iter().all(|line| line.ends_with("# environment FORAGER_CLASSIFY__ROWS")), "{lines:?}");
+}
+
+#[test]
+#[cfg(unix)]
+fn variables_that_are_not_text_are_none_of_our_business() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut command = forager();
+    command.args(["config", "check"]).env("OTHER", std::ffi::OsStr::from_bytes(b"\xff"));
+    assert_eq!(run_command(&mut command, "").status, 0);
 }

@@ -18,7 +18,7 @@ fn score(input: impl AsRef<[u8]>) -> common::Ran {
 
 #[test]
 fn a_bad_line_is_named_and_the_others_go_on() {
-    let cases: [(&str, &str, &[u8]); 11] = [
+    let cases: [(&str, &str, &[u8]); 12] = [
         ("not JSON", "line 2: not a JSON object: nonsense", b"nonsense"),
         (
             "cut off",
@@ -47,6 +47,11 @@ fn a_bad_line_is_named_and_the_others_go_on() {
             "time",
             "line 2: lastVisited: \"2024-13-01T00:00:00Z\" is not a time such as \"2024-06-15T08:00:00Z\"",
             br#"{"url":"http://a/","lastVisited":"2024-13-01T00:00:00Z"}"#,
+        ),
+        (
+            "beyond every number",
+            "line 2: hubDepth: not JSON: number out of range at column 36 of {\"url\":\"http://a/\",\"hubDepth\":1e400}",
+            br#"{"url":"http://a/","hubDepth":1e400}"#,
         ),
         (
             "type",
@@ -91,6 +96,48 @@ fn a_line_of_many_megabytes_is_refused_and_the_next_is_read() {
 }
 
 #[test]
+fn what_stands_beyond_the_limit_of_a_line_is_never_overlooked() {
+    let spaces = format!("{GOOD}{}junk", " ".repeat(2 << 20));
+    let accents = format!("{{\"url\":\"https://example.org/\",\"x\":\"{}\"}}", "é".repeat(1 << 20));
+    for line in [spaces, accents] {
+        let ran = score(format!("{line}\n{GOOD}\n"));
+        assert_eq!(ran.stderr, "forager: line 1: longer than 1048576 bytes\n");
+        assert_eq!((ran.status, ran.rows().len()), (1, 1));
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_named_pipe_is_read_once_and_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for _ in 0..10 {
+        let (path, lines) = (pipe.clone(), format!("{GOOD}\n").repeat(2_000));
+        let writer = std::thread::spawn(move || std::fs::write(path, lines).unwrap());
+        let ran = run(&["score", "--now", NOW, pipe.to_str().unwrap()], "");
+        writer.join().unwrap();
+        assert_eq!(ran.good_rows().len(), 2_000);
+    }
+}
+
+#[test]
+fn null_is_the_same_as_missing_in_every_command() {
+    let cases: [(&[&str], &str); 4] = [
+        (&["select", "--home", "https://a.example"], r#"{"href":"/services","text":null,"title":null}"#),
+        (&["hierarchy"], r#"{"url":"https://a.example/","sourceType":"x","source":null,"inHeader":null}"#),
+        (
+            &["reschedule", "--now", NOW],
+            r#"{"url":"https://a.example/","changeFrequency":0.5,"scanCount":1,"freshnessRisk":"LOW","status":503,"failures":null,"retryAfter":null}"#,
+        ),
+        (&["classify"], r#"{"url":"https://a.example/","contentType":null,"parentRisk":null}"#),
+    ];
+    for (args, line) in cases {
+        assert_eq!(run(args, line).good_rows().len(), 1, "{args:?}");
+    }
+}
+
+#[test]
 fn lines_are_counted_in_each_file() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.jsonl"), format!("{GOOD}\nbad\n{GOOD}")).unwrap();
@@ -110,8 +157,11 @@ fn lines_are_counted_in_each_file() {
 
 #[test]
 fn a_bad_flag_or_file_ends_with_2_before_anything_is_printed() {
-    let cases: [(&[&str], &str); 9] = [
+    std::fs::create_dir_all(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("folder")).unwrap();
+    let cases: [(&[&str], &str); 11] = [
         (&["score", "--now", "yesterday"], "yesterday"),
+        (&["score", "-", "folder"], "cannot read folder: is a directory"),
+        (&["reschedule", "--preset", "sentinel", "--config", "missing.toml"], "missing.toml"),
         (&["score", "missing.jsonl"], "cannot read missing.jsonl"),
         (&["score", "-", "missing.jsonl"], "cannot read missing.jsonl"),
         (&["rank", "--min-score", "101"], "101"),
@@ -158,16 +208,17 @@ fn an_answer_does_not_wait_for_the_next_question() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Lines that differ, about 130 bytes each.
+/// Lines that differ, about 200 bytes each, with the fields of every command that streams.
 fn signals(count: usize) -> String {
     let mut lines = String::new();
     for index in 0..count {
         let day = index % 28 + 1;
         let url = format!("https://news{}.example.org/section/{index}", index % 97);
+        let (depth, risk) = (index % 7, ["LOW", "MEDIUM", "HIGH", "CRITICAL"][index % 4]);
+        let time = format!("2024-05-{day:02}T00:00:00Z");
         writeln!(
             lines,
-            r#"{{"url":"{url}","lastVisited":"2024-05-{day:02}T00:00:00Z","hubDepth":{}}}"#,
-            index % 7
+            r#"{{"url":"{url}","lastVisited":"{time}","hubDepth":{depth},"freshnessRisk":"{risk}","nextScanDue":"{time}"}}"#
         )
         .unwrap();
     }
@@ -182,9 +233,6 @@ fn memory_stays_flat_however_long_the_stream() {
         let mut answers = child.stdout.take().unwrap();
         // Somebody must read the answers, or the child would wait for us.
         let reader = std::thread::spawn(move || std::io::copy(&mut answers, &mut std::io::sink()).unwrap());
-        let mut complaints = child.stderr.take().unwrap();
-        let listener =
-            std::thread::spawn(move || std::io::copy(&mut complaints, &mut std::io::sink()).unwrap());
         let mut stdin = child.stdin.take().unwrap();
         let lines = signals(10_000);
         let mut peaks = Vec::new();
@@ -195,10 +243,9 @@ fn memory_stays_flat_however_long_the_stream() {
             }
         }
         drop(stdin);
-        child.wait().unwrap();
-        reader.join().unwrap();
-        listener.join().unwrap();
-        // Ten rounds are 11 MB of input; a program that kept its lines would grow by more.
+        assert!(child.wait().unwrap().success(), "{command:?}: every line is good");
+        assert!(reader.join().unwrap() > 0, "{command:?}: and some are answered");
+        // Ten rounds are 20 MB of input; a program that kept its lines would grow by more.
         assert!(peaks[1] < peaks[0] + 8_000, "{command:?}: {peaks:?}");
     }
 }

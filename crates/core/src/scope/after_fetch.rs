@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::before_fetch::{Action, Entry, Rule, Verdict, before_fetch};
 use super::config::Scopes;
+use crate::url::Identity;
 
 /// How a fetch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub enum Fate<'c> {
     /// It stays. The time is the earliest that its profiles allow; none if no profile says, and
     /// the schedule alone decides.
     Stay {
+        /// The seed that owns it: another one than before if that one is gone.
+        seed: &'c Identity,
         /// The earliest time of the next fetch.
         not_before: Option<Timestamp>,
         /// What decided.
@@ -57,7 +60,7 @@ pub enum Fate<'c> {
     },
 }
 
-/// An entry after its fetch: depth and seed stay, unless the seed is gone.
+/// An entry after its fetch. Its depth stays, as does its seed unless [`Fate`] names another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AfterFetch {
     /// When it was last fetched.
@@ -86,11 +89,11 @@ pub fn after_fetch<'c>(
         return (after, Fate::Spent);
     }
     let touched = Entry { last_fetch: Some(now), length, ..*entry };
-    let Verdict { action, rule, .. } = before_fetch(scopes, &touched, now);
-    let fate = match action {
-        Action::Fetch => Fate::Stay { not_before: None, rule },
-        Action::Postpone { due } => Fate::Stay { not_before: Some(due), rule },
-        Action::Remove => Fate::Remove { rule },
+    let Verdict { action, seed, rule, .. } = before_fetch(scopes, &touched, now);
+    let fate = match (action, seed) {
+        (Action::Fetch, Some(seed)) => Fate::Stay { seed, not_before: None, rule },
+        (Action::Postpone { due }, Some(seed)) => Fate::Stay { seed, not_before: Some(due), rule },
+        (Action::Remove, _) | (_, None) => Fate::Remove { rule },
     };
     (after, fate)
 }

@@ -114,6 +114,16 @@ pub struct Verdict<'c> {
     pub rule: Rule<'c>,
 }
 
+impl fmt::Display for Verdict<'_> {
+    /// The rule that decided, after the one by which another seed took over.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.taken_over {
+            f.write_str("1: taken over; ")?;
+        }
+        self.rule.fmt(f)
+    }
+}
+
 /// Decides whether an entry may be fetched at `now`: one function per rule, in their order.
 pub fn before_fetch<'c>(scopes: &'c Scopes, entry: &Entry<'_>, now: Timestamp) -> Verdict<'c> {
     let Some((seed, taken_over)) = seed_in_charge(scopes, entry) else {
@@ -141,7 +151,8 @@ fn judge<'c>(
     let enabled = collection_there(scopes, entry)?;
     seed_enabled(seed, back)?;
     collection_enabled(enabled, back)?;
-    let standing = Standing::of(profiles, &seed.url, entry.url, entry.place);
+    let standing = Standing::of(profiles, seed.url_in(entry.collection), entry.url, entry.place);
+    profiles_there(&standing)?;
     let rule = in_scope(&standing, back)?;
     not_too_early(&standing, entry, now)?;
     Ok(rule)
@@ -161,12 +172,13 @@ fn heir<'c>(scopes: &'c Scopes, entry: &Entry<'_>) -> Option<&'c SeedRules> {
     let url = Comparable::of(entry.url);
     let claim = |seed: &'c SeedRules| {
         let profiles = scopes.profiles_of(seed, entry.collection);
-        let standing = Standing::of(profiles, &seed.url, entry.url, entry.place);
+        let seed_url = seed.url_in(entry.collection);
+        let standing = Standing::of(profiles, seed_url, entry.url, entry.place);
         if !standing.is_in_scope() {
             return None;
         }
-        let own = Comparable::of(&seed.url);
-        let shares = share_domain(&seed.url, entry.url, scopes.options.registrable_domain);
+        let own = Comparable::of(seed_url);
+        let shares = share_domain(seed_url, entry.url, scopes.options.registrable_domain);
         let prefix = (shares && own.is_prefix_of(&url)).then(|| own.path_length());
         let active = seed.enabled && matches!(standing, Standing::Active { .. });
         let every = standing.every().unwrap_or(Interval::MAX);
@@ -192,10 +204,18 @@ fn collection_enabled<'c>(enabled: bool, back: Action) -> Result<(), Stopped<'c>
     if enabled { Ok(()) } else { Err((back, Rule::CollectionDisabled)) }
 }
 
-/// Rules 5 and 6: there are profiles, and an active one has the URL in scope.
+/// Rule 5.
+fn profiles_there<'c>(standing: &Standing<'c>) -> Result<(), Stopped<'c>> {
+    match standing {
+        Standing::NoProfiles => Err((Action::Remove, Rule::NoProfile)),
+        _ => Ok(()),
+    }
+}
+
+/// Rule 6: an active profile has the URL in scope.
 fn in_scope<'c>(standing: &Standing<'c>, back: Action) -> Result<Rule<'c>, Stopped<'c>> {
     match *standing {
-        Standing::NoProfiles => Err((Action::Remove, Rule::NoProfile)),
+        Standing::NoProfiles => Err((Action::Remove, Rule::NoProfile)), // rule 5 has stopped it
         Standing::Outside(profile, outside) => {
             Err((Action::Remove, Rule::OutOfScope { profile: &profile.id, outside }))
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::extent::{Comparable, Extent, Kind, Traps};
+use super::extent::{Comparable, Extent, Kind, Place, Traps, share_domain};
 use super::standing::Profiles;
 use crate::time::Interval;
 use crate::url::{FetchUrl, Identity, IdentityOptions, UrlError};
@@ -144,7 +144,6 @@ pub enum ScopeError {
         /// What was written.
         url: String,
         /// What is wrong with it.
-        #[source]
         cause: UrlError,
     },
     /// A pattern is not a regular expression.
@@ -195,9 +194,20 @@ pub(super) struct ProfileRules {
 /// A seed, ready to be compared with URLs.
 #[derive(Clone, Debug)]
 pub(super) struct SeedRules {
+    /// What the seed is known by.
     pub(super) url: Identity,
     pub(super) enabled: bool,
     profiles: Vec<usize>,
+    /// Its identity in collections that count parameters otherwise.
+    elsewhere: Vec<(String, Identity)>,
+}
+
+impl SeedRules {
+    /// The identity of the seed in a collection, for comparing it with URLs there.
+    pub(super) fn url_in(&self, collection: &str) -> &Identity {
+        let own = self.elsewhere.iter().find(|(name, _)| name == collection);
+        own.map_or(&self.url, |(_, url)| url)
+    }
 }
 
 /// Collections, profiles and seeds, ready for verdicts.
@@ -301,8 +311,9 @@ impl Scopes {
     }
 
     fn add_seed(&mut self, seed: &Seed, by_id: &BTreeMap<&str, usize>) -> Result<(), ScopeError> {
-        let url = Identity::parse(&seed.url)
+        let fetch = FetchUrl::parse(&seed.url)
             .map_err(|cause| ScopeError::SeedUrl { url: seed.url.clone(), cause })?;
+        let url = fetch.identity(&IdentityOptions::default());
         let mut profiles = Vec::with_capacity(seed.profiles.len());
         for name in &seed.profiles {
             match by_id.get(name.as_str()) {
@@ -314,7 +325,12 @@ impl Scopes {
                 }
             }
         }
-        self.seeds.push(SeedRules { url, enabled: seed.enabled, profiles });
+        let rules = profiles.iter().map(|&index: &usize| &self.profiles[index]);
+        let elsewhere = rules
+            .map(|profile| (profile.collection.clone(), fetch.identity(&profile.identity)))
+            .filter(|(_, own)| *own != url)
+            .collect();
+        self.seeds.push(SeedRules { url, enabled: seed.enabled, profiles, elsewhere });
         Ok(())
     }
 
@@ -339,6 +355,13 @@ impl Scopes {
             Some(profile) => url.identity(&profile.identity),
             None => url.identity(&IdentityOptions::default()),
         }
+    }
+
+    /// The place of a URL that was found at `depth`, and so many hops off the domain of `seed`.
+    /// Without word about the hops, a URL off that domain is one hop off.
+    pub fn place(&self, seed: &Identity, url: &Identity, depth: u32, hops_off_domain: Option<u32>) -> Place {
+        let least = || u32::from(!share_domain(seed, url, self.options.registrable_domain));
+        Place { depth, hops_off_domain: hops_off_domain.unwrap_or_else(least) }
     }
 
     /// Whether a collection is enabled; none if it is gone.

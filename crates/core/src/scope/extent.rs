@@ -2,14 +2,11 @@
 
 use core::fmt;
 
-use regex::{RegexSet, RegexSetBuilder};
+use regex::RegexSet;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Profile, ScopeError};
 use crate::url::{Identity, segment_count, segments};
-
-/// How large the patterns of one list may become once compiled.
-const PATTERN_LIMIT: usize = 4 << 20;
 
 /// Which URLs are in scope, relative to the seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -283,7 +280,7 @@ fn patterns(profile: &str, list: &'static str, patterns: &[String]) -> Result<Op
     if patterns.is_empty() {
         return Ok(None);
     }
-    match RegexSetBuilder::new(patterns).size_limit(PATTERN_LIMIT).build() {
+    match crate::patterns::compile(patterns) {
         Ok(set) => Ok(Some(set)),
         Err(cause) => {
             Err(ScopeError::Pattern { profile: profile.to_owned(), list, cause: cause.to_string() })

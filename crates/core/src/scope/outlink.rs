@@ -182,7 +182,8 @@ pub fn outlink<'c>(
         let action = if queued.is_some() { Action::Keep } else { Action::Ignore };
         return Verdict { action, rule: Rule::SeedGone };
     };
-    let link = Link { scopes, context, seed, enabled: collection_enabled && seed.enabled, url, now };
+    let enabled = collection_enabled && seed.enabled;
+    let link = Link { scopes, context, seed, seed_url: seed.url_in(context.collection), enabled, url, now };
     link.judge(queued)
 }
 
@@ -191,6 +192,8 @@ struct Link<'c, 'a> {
     scopes: &'c Scopes,
     context: &'a Context<'a>,
     seed: &'c SeedRules,
+    /// The identity of the seed in this collection.
+    seed_url: &'c Identity,
     enabled: bool,
     url: &'a Identity,
     now: Timestamp,
@@ -215,8 +218,11 @@ impl<'c> Link<'c, '_> {
                 let length = length(self.scopes.profiles_of(self.seed, self.context.collection));
                 Verdict { action: Action::Add { length, claim }, rule }
             }
-            (true, _, Some(_)) if !is_active => Verdict { action: Action::Keep, rule },
-            (true, _, Some(own)) => Verdict { action: Action::Merge(nearer(claim, own)), rule },
+            (true, _, Some(own)) if is_active => Verdict { action: Action::Merge(nearer(claim, own)), rule },
+            (true, _, Some(own)) if place.depth < own.place.depth => {
+                Verdict { action: Action::Merge(Claim { due: own.due, ..claim }), rule }
+            }
+            (true, _, Some(_)) => Verdict { action: Action::Keep, rule },
             (true, Some(other), None) => self.choose_owner(claim, is_active, other),
             (false, _, Some(own)) => self.keep_or_remove(own, rule),
             (false, _, None) => Verdict { action: Action::Ignore, rule },
@@ -226,14 +232,14 @@ impl<'c> Link<'c, '_> {
     /// Where the link leads to: one deeper, and one farther off the domain if it is off it.
     fn place(&self) -> Place {
         let Place { depth, hops_off_domain } = self.context.place;
-        let on_domain = share_domain(&self.seed.url, self.url, self.scopes.options.registrable_domain);
+        let on_domain = share_domain(self.seed_url, self.url, self.scopes.options.registrable_domain);
         let hops_off_domain = if on_domain { 0 } else { hops_off_domain.saturating_add(1) };
         Place { depth: depth.saturating_add(1), hops_off_domain }
     }
 
     fn standing(&self, place: Place) -> Standing<'c> {
         let profiles = self.scopes.profiles_of(self.seed, self.context.collection);
-        Standing::of(profiles, &self.seed.url, self.url, place)
+        Standing::of(profiles, self.seed_url, self.url, place)
     }
 
     /// When this seed would have the URL fetched next.
@@ -267,7 +273,7 @@ impl<'c> Link<'c, '_> {
         // A claim that waits is never the earliest, and brings nothing forward.
         let next_fetch = if is_active { claim.due } else { Timestamp::MAX };
         let (winner, rule) = match self.scopes.seed(queued.seed) {
-            Some(holder) => self.winner(next_fetch, &holder.url, queued.due),
+            Some(holder) => self.winner(next_fetch, holder.url_in(self.context.collection), queued.due),
             None => (Winner::Context, OwnerRule::QueuedSeedGone),
         };
         let due = next_fetch.min(queued.due);
@@ -281,14 +287,14 @@ impl<'c> Link<'c, '_> {
     fn winner(&self, due: Timestamp, holder: &Identity, holder_due: Timestamp) -> (Winner, OwnerRule) {
         let options = self.scopes.options;
         let shares = |seed| share_domain(seed, self.url, options.registrable_domain);
-        if is_same(self.url, &self.seed.url) {
+        if is_same(self.url, self.seed_url) {
             return (Winner::Context, OwnerRule::EqualsContext);
         }
         if is_same(self.url, holder) {
             return (Winner::Queued, OwnerRule::EqualsQueued);
         }
-        let domains = (shares(&self.seed.url), shares(holder));
-        let prefixes = (prefix_length(&self.seed.url, self.url), prefix_length(holder, self.url));
+        let domains = (shares(self.seed_url), shares(holder));
+        let prefixes = (prefix_length(self.seed_url, self.url), prefix_length(holder, self.url));
         let earliest = if due < holder_due { Winner::Context } else { Winner::Queued };
         match domains {
             (true, true) if prefixes.0 > prefixes.1 => (Winner::Context, OwnerRule::LongestPrefix),

@@ -25,8 +25,10 @@ pub enum Target<'a> {
 pub struct Started<'c> {
     /// The collection.
     pub collection: &'c str,
-    /// The seed, which is also the URL.
+    /// The seed.
     pub seed: &'c Identity,
+    /// Its URL, as the collection counts it.
+    pub url: &'c Identity,
     /// What becomes of it.
     pub action: Action<'c>,
 }
@@ -82,7 +84,7 @@ pub fn start<'c>(
             let profiles = scopes.profiles_of(seed, collection).filter(|profile| is_meant(target, profile));
             if profiles.clone().next().is_some() {
                 let action = start_one(scopes, seed, collection, profiles, now);
-                started.push(Started { collection, seed: &seed.url, action });
+                started.push(Started { collection, seed: &seed.url, url: seed.url_in(collection), action });
             }
         }
     }
@@ -127,7 +129,8 @@ fn start_one<'c>(
     };
     let length = length(profiles.clone());
     let postponed = Action::Queue { due: later(scopes.options, profiles.clone(), now), length };
-    match Standing::of(profiles, &seed.url, &seed.url, Place::default()) {
+    let url = seed.url_in(collection);
+    match Standing::of(profiles, url, url, Place::default()) {
         Standing::Outside(profile, outside) => Action::OutOfScope { profile: &profile.id, outside },
         Standing::Active { .. } if seed.enabled && collection_enabled => Action::Queue { due: now, length },
         Standing::Active { .. } | Standing::Disabled(_) | Standing::NoProfiles => postponed,

@@ -105,16 +105,23 @@ impl SelectConfig {
         self
     }
 
-    /// An empty prefix would fit every path.
+    /// An empty prefix would fit every path, and one without its slash none.
     pub(super) fn check_prefixes(&self) -> Result<(), SelectError> {
         let lists = [
             ("disallowed_paths", &self.disallowed_paths),
             ("service_prefixes", &self.service_prefixes),
             ("about_prefixes", &self.about_prefixes),
         ];
-        match lists.into_iter().find(|(_, list)| list.iter().any(String::is_empty)) {
-            Some((list, _)) => Err(SelectError::EmptyTerm { list }),
-            None => Ok(()),
+        for (list, prefix) in
+            lists.into_iter().flat_map(|(name, list)| list.iter().map(move |text| (name, text)))
+        {
+            if prefix.is_empty() {
+                return Err(SelectError::EmptyTerm { list });
+            }
+            if !prefix.starts_with('/') {
+                return Err(SelectError::NotAPath { list, prefix: prefix.clone() });
+            }
         }
+        Ok(())
     }
 }

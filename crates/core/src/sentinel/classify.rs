@@ -5,10 +5,11 @@
 
 use core::fmt;
 
-use regex::{RegexSet, RegexSetBuilder};
+use regex::RegexSet;
 use serde::{Deserialize, Serialize};
 
 use super::Risk;
+use crate::patterns;
 use crate::url::{FetchUrl, percent_decoded};
 
 /// What a page is made of.
@@ -90,9 +91,6 @@ const DEFAULT_TABLE: [(&str, NodeType, NodeRole, Risk); 8] = [
 const ASSET_ENDINGS: [&str; 9] = [".pdf", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".odt", ".ods"];
 
 const ASSET_TYPES: [&str; 6] = ["pdf", "document", "msword", "spreadsheet", "ms-excel", "ms-powerpoint"];
-
-/// How large all patterns together may become once compiled.
-const PATTERN_LIMIT: usize = 4 << 20;
 
 /// What a page is, and why we think so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,8 +182,7 @@ impl Classifier {
         });
         let own_count = own.len();
         let rows: Vec<Row> = own.into_iter().chain(defaults).collect();
-        let patterns =
-            RegexSetBuilder::new(rows.iter().map(|row| &row.pattern)).size_limit(PATTERN_LIMIT).build()?;
+        let patterns = patterns::compile(rows.iter().map(|row| &row.pattern))?;
         Ok(Self { rows, own: own_count, patterns })
     }
 

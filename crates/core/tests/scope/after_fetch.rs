@@ -7,8 +7,8 @@ use crate::{Queued, World, from_now, identity, queued, world};
 
 fn in_words(fate: Fate<'_>) -> String {
     match fate {
-        Fate::Stay { not_before: Some(time), rule } => format!("stay {}: {rule}", from_now(time)),
-        Fate::Stay { not_before: None, rule } => format!("stay: {rule}"),
+        Fate::Stay { not_before: Some(time), rule, .. } => format!("stay {}: {rule}", from_now(time)),
+        Fate::Stay { not_before: None, rule, .. } => format!("stay: {rule}"),
         Fate::Spent => "spent".to_owned(),
         Fate::Remove { rule } => format!("remove: {rule}"),
     }
@@ -113,4 +113,14 @@ fn a_fetched_entry_is_treated_as_a_link_to_itself() {
             assert_eq!(in_words(fate), want, "{name} after {outcome:?}");
         }
     }
+}
+
+#[test]
+fn the_seed_that_takes_over_is_named() {
+    let (mut world, entry) = (world(), Queued { seed: identity("https://gone.no/"), ..queued() });
+    world.add_seed("https://www.db.no/b");
+    let scopes = world.scopes();
+    let (_, fate) = after_fetch(&scopes, &entry.entry(), Counters::default(), Outcome::Success, now());
+    let Fate::Stay { seed, .. } = fate else { panic!("{fate:?}") };
+    assert_eq!(seed, &identity("https://www.db.no/"));
 }

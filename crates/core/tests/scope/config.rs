@@ -1,9 +1,13 @@
 //! Configurations: what is refused, what is allowed and reported.
 
+use forager_core::scope::before_fetch::{Action, Entry, before_fetch};
+use forager_core::scope::extent::Kind;
+use forager_core::scope::start::{self, Target, start};
 use forager_core::scope::{Profile, ScopeError, Scopes};
 use forager_core::url::FetchUrl;
 
-use crate::{World, collection, seed, world};
+use crate::common::now;
+use crate::{World, at_depth, collection, identity, seed, world};
 
 #[test]
 fn a_configuration_that_contradicts_itself_is_refused() {
@@ -74,5 +78,41 @@ fn what_a_profile_leaves_out_takes_its_default() {
         r#"{"id": "p", "collection": "C1", "scope": "site"}"#,
     ] {
         assert!(serde_json::from_str::<Profile>(unknown).is_err(), "{unknown}");
+    }
+}
+
+/// What the profile counts as one URL holds for the seed too: it is never out of its own scope.
+#[test]
+fn a_seed_is_compared_as_its_collection_counts_urls() {
+    type Change = fn(&mut Profile);
+    let table: [(&str, &str, Change); 4] = [
+        ("stripped", "https://a.no/list?q=2", |p| p.strip_params = vec!["sid".into()]),
+        ("sorted", "https://a.no/list?q=2&sid=1", |p| p.sort_query = true),
+        ("stripped, and included as the seed", "https://a.no/list?q=2", |p| {
+            (p.strip_params, p.include, p.scope) = (vec!["sid".into()], vec!["nothing".into()], Kind::Domain);
+        }),
+        ("as it is", "https://a.no/list?sid=1&q=2", |_| {}),
+    ];
+    for (name, counted, change) in table {
+        let mut world = World { seeds: vec![seed("https://a.no/list?sid=1&q=2", &["daily"])], ..world() };
+        world.daily().scope = Kind::Page;
+        change(world.daily());
+        let scopes = world.scopes();
+        let known = identity("https://a.no/list?sid=1&q=2");
+        let url = scopes.identity("C1", &known.as_str().parse().unwrap());
+        assert_eq!(url.as_str(), counted, "{name}");
+        let entry = Entry {
+            collection: "C1",
+            url: &url,
+            seed: &known,
+            place: at_depth(0),
+            last_fetch: None,
+            length: None,
+        };
+        let verdict = before_fetch(&scopes, &entry, now());
+        assert_eq!(verdict.action, Action::Fetch, "{name}: {verdict}");
+        let started = start(&scopes, Target::Seed(&known), now()).unwrap();
+        assert_eq!((started[0].url, started.len()), (&url, 1), "{name}");
+        assert!(matches!(started[0].action, start::Action::Queue { .. }), "{name}");
     }
 }

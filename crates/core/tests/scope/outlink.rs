@@ -275,12 +275,20 @@ fn a_link_in_scope_that_is_queued_with_its_seed_is_merged() {
                 "merge www.db.no/ 1 now: in scope (daily: scope domain)",
             ),
             (
+                "profile disabled, found no nearer",
+                |w, f| {
+                    w.daily().enabled = false;
+                    f.queued = Some(Known { place: at_depth(1), ..known(OWN, "5h") });
+                },
+                "keep: in scope, disabled (daily)",
+            ),
+            (
                 "profile disabled",
                 |w, f| {
                     w.daily().enabled = false;
                     f.queued = Some(known(OWN, "5h"));
                 },
-                "keep: in scope, disabled (daily)",
+                "merge www.db.no/ 1 +5h: in scope, disabled (daily)",
             ),
             (
                 "seed disabled",
@@ -288,7 +296,7 @@ fn a_link_in_scope_that_is_queued_with_its_seed_is_merged() {
                     w.seeds[0].enabled = false;
                     f.queued = Some(known(OWN, "5h"));
                 },
-                "keep: in scope, disabled (daily)",
+                "merge www.db.no/ 1 +5h: in scope, disabled (daily)",
             ),
             (
                 "collection disabled",
@@ -296,7 +304,7 @@ fn a_link_in_scope_that_is_queued_with_its_seed_is_merged() {
                     w.collections[0].enabled = false;
                     f.queued = Some(known(OWN, "5h"));
                 },
-                "keep: in scope, disabled (daily)",
+                "merge www.db.no/ 1 +5h: in scope, disabled (daily)",
             ),
         ],
     );

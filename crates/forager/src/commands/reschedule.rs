@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use forager_core::read::null_is_default;
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::schedule::{Failure, NextScan, ScheduleConfig, next_scan, next_try};
 use forager_core::sentinel::velocity::{Evidence, Velocity};
@@ -37,7 +38,7 @@ struct Record<'a> {
     last_changed_at: Option<Timestamp>,
     #[serde(default)]
     status: Option<Status>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     failures: u32,
     #[serde(default)]
     retry_after: Option<f64>,
@@ -45,24 +46,32 @@ struct Record<'a> {
 
 /// How a fetch ended: with an answer, or without one.
 #[derive(Clone, Copy, Deserialize)]
-#[serde(untagged, expecting = "not an HTTP status, \"timeout\" or \"network\"")]
+#[serde(try_from = "serde_json::Value")]
 enum Status {
     Http(u16),
-    NoAnswer(NoAnswer),
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum NoAnswer {
     Timeout,
     Network,
+}
+
+impl TryFrom<serde_json::Value> for Status {
+    type Error = String;
+
+    fn try_from(value: serde_json::Value) -> Result<Self, String> {
+        let http = value.as_u64().filter(|status| (100..600).contains(status));
+        match (http.and_then(|status| u16::try_from(status).ok()), value.as_str()) {
+            (Some(status), _) => Ok(Self::Http(status)),
+            (_, Some("timeout")) => Ok(Self::Timeout),
+            (_, Some("network")) => Ok(Self::Network),
+            _ => Err(format!("{value} is not an HTTP status, \"timeout\" or \"network\"")),
+        }
+    }
 }
 
 impl Status {
     fn failure(self) -> Option<Failure> {
         match self {
             Self::Http(status) => Failure::of_status(status),
-            Self::NoAnswer(NoAnswer::Timeout | NoAnswer::Network) => Some(Failure::Transient),
+            Self::Timeout | Self::Network => Some(Failure::Transient),
         }
     }
 }
@@ -95,9 +104,10 @@ pub(super) fn run(args: &RescheduleArgs) -> anyhow::Result<Outcome> {
 }
 
 fn settings(args: &RescheduleArgs) -> anyhow::Result<ScheduleConfig> {
+    let configured = Config::load(&args.config)?.sentinel;
     let mut settings = match args.preset {
         Some(Preset::Sentinel) => ScheduleConfig::sentinel(),
-        None => Config::load(&args.config)?.sentinel,
+        None => configured,
     };
     settings.jitter = args.jitter.unwrap_or(settings.jitter);
     Ok(settings)
@@ -121,19 +131,10 @@ fn reschedule(
         let next = next_try(failure, scan.failures, retry_after, (known.velocity, risk), settings, now);
         return Ok((known, next));
     }
-    let evidence = known.after_scan(content_changed(scan)?, now);
+    let missing = || BadLine::field("contentChanged", "missing, and no status says that the scan failed");
+    let evidence = known.after_scan(scan.content_changed.ok_or_else(missing)?, now);
     let next = next_scan(evidence.velocity, risk, settings, now, rng);
     Ok((evidence, next))
-}
-
-fn content_changed(scan: &Record<'_>) -> Result<bool, BadLine> {
-    match (scan.content_changed, scan.status) {
-        (Some(changed), _) => Ok(changed),
-        (None, Some(Status::Http(304))) => Ok(false),
-        (None, _) => {
-            Err(BadLine::field("contentChanged", "missing, and no status says that the scan failed"))
-        }
-    }
 }
 
 fn retry_after(scan: &Record<'_>) -> Result<Option<Interval>, BadLine> {

@@ -1,5 +1,6 @@
 //! `forager scope`
 
+use forager_core::read::null_is_default;
 use forager_core::scope::before_fetch::{self, Entry, before_fetch};
 use forager_core::scope::outlink::{self, Claim, Context, Queued, outlink};
 use forager_core::scope::{Place, Scopes};
@@ -36,7 +37,7 @@ struct EntryRecord {
     collection: String,
     url: FetchUrl,
     seed: FetchUrl,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     depth: u32,
     #[serde(default)]
     hops_off_domain: Option<u32>,
@@ -51,9 +52,9 @@ struct EntryRecord {
 struct ContextRecord {
     collection: String,
     seed: FetchUrl,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     depth: u32,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     hops_off_domain: u32,
 }
 
@@ -61,7 +62,7 @@ struct ContextRecord {
 #[serde(rename_all = "camelCase")]
 struct QueuedRecord {
     seed: FetchUrl,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     depth: u32,
     #[serde(default)]
     hops_off_domain: Option<u32>,
@@ -69,7 +70,7 @@ struct QueuedRecord {
     due: Timestamp,
     #[serde(default, deserialize_with = "forager_core::time::deserialize_option")]
     last_fetch: Option<Timestamp>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     leased: bool,
 }
 
@@ -111,7 +112,7 @@ fn answer_entry(
             collection: &entry.collection,
             url: &url,
             seed: &seed,
-            place: place(entry.depth, entry.hops_off_domain, &seed, &url),
+            place: scopes.place(&seed, &url, entry.depth, entry.hops_off_domain),
             last_fetch: entry.last_fetch,
             length: entry.length,
         },
@@ -122,12 +123,14 @@ fn answer_entry(
         before_fetch::Action::Postpone { due } => ("postpone", Some(due)),
         before_fetch::Action::Remove => ("remove", None),
     };
-    let rule = if verdict.taken_over {
-        format!("1: taken over; {}", verdict.rule)
-    } else {
-        verdict.rule.to_string()
-    };
-    output.row(&Row { url: url.as_str(), action, seed: verdict.seed, depth: Some(entry.depth), due, rule })
+    output.row(&Row {
+        url: url.as_str(),
+        action,
+        seed: verdict.seed,
+        depth: Some(entry.depth),
+        due,
+        rule: verdict.to_string(),
+    })
 }
 
 fn answer_link(
@@ -144,7 +147,7 @@ fn answer_link(
     let queued = queued.map(|queued| (queued, seed_identity(&queued.seed)));
     let queued = queued.as_ref().map(|(queued, seed)| Queued {
         seed,
-        place: place(queued.depth, queued.hops_off_domain, seed, &url),
+        place: scopes.place(seed, &url, queued.depth, queued.hops_off_domain),
         due: queued.due,
         last_fetch: queued.last_fetch,
         leased: queued.leased,
@@ -170,10 +173,4 @@ fn answer_link(
 
 fn seed_identity(seed: &FetchUrl) -> Identity {
     seed.identity(&forager_core::url::IdentityOptions::default())
-}
-
-/// Where a URL was found. Without word about it, one off the domain of its seed is one hop off.
-fn place(depth: u32, hops_off_domain: Option<u32>, seed: &Identity, url: &Identity) -> Place {
-    let least = u32::from(seed.domain() != url.domain());
-    Place { depth, hops_off_domain: hops_off_domain.unwrap_or(least) }
 }

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use forager_core::scope::ScopeError;
 use forager_core::select::{SelectError, Selector};
-use forager_core::sentinel::classify::Classifier;
+use forager_core::sentinel::classify::{Classifier, Row};
 
 use forager_core::url::Identity;
 
@@ -16,13 +16,13 @@ pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
         Some(origin) => anyhow!("{origin}: {key}: {problem}"),
         None => anyhow!("{key}: {problem}"),
     };
-    for (index, row) in config.classify.rows.iter().enumerate() {
-        if let Err(error) = Classifier::new(vec![row.clone()]) {
-            return Err(at(format!("classify.rows[{index}].pattern"), error.to_string()));
-        }
+    if let Err(error) = Classifier::new(config.classify.rows.clone()) {
+        let alone = |row: &Row| Classifier::new(vec![row.clone()]).is_err();
+        return Err(match config.classify.rows.iter().position(alone) {
+            Some(index) => at(format!("classify.rows[{index}].pattern"), error.to_string()),
+            None => at("classify.rows".into(), error.to_string()),
+        });
     }
-    Classifier::new(config.classify.rows.clone())
-        .map_err(|error| at("classify.rows".into(), error.to_string()))?;
     Selector::new(config.select.clone()).map_err(|error| at(select_key(&error), error.to_string()))?;
     config.scopes().map_err(|error| at(scope_key(config, &error), error.to_string()))?;
     Ok(())
@@ -30,7 +30,9 @@ pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
 
 fn select_key(error: &SelectError) -> String {
     match error {
-        SelectError::EmptyTerm { list } | SelectError::TooLarge { list } => format!("select.{list}"),
+        SelectError::EmptyTerm { list }
+        | SelectError::NotAPath { list, .. }
+        | SelectError::TooLarge { list } => format!("select.{list}"),
         SelectError::Home(_) => "select".to_owned(),
     }
 }

@@ -12,6 +12,7 @@ use toml::{Spanned, Table, Value};
 
 use super::Config;
 use super::keys::{self, below};
+use crate::words::in_words;
 
 /// What variables of the environment start with; sections and keys follow, two underscores apart.
 const PREFIX: &str = "FORAGER_";
@@ -60,11 +61,13 @@ impl Layers {
     ) -> anyhow::Result<()> {
         let schema = keys::example();
         for (name, text) in variables {
-            // Variables without two underscores, such as FORAGER_CONFIG, name no key.
-            let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| rest.contains("__")) else { continue };
+            let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| *rest != "CONFIG") else { continue };
             let key = rest.to_ascii_lowercase().replace("__", ".");
             check_variable(&name, &key, &schema)?;
             set(&mut self.values, &key, parse_value(&text));
+            // What the file had below this key is gone.
+            self.origins
+                .retain(|other, _| !other.starts_with(&key) || !other[key.len()..].starts_with(['.', '[']));
             self.origins.insert(key, Origin::Variable(name));
         }
         Ok(())
@@ -76,7 +79,7 @@ impl Layers {
         let mut track = serde_path_to_error::Track::new();
         Config::deserialize(serde_path_to_error::Deserializer::new(values, &mut track)).map_err(|error| {
             let key = track.path().to_string();
-            let message = error.message();
+            let message = in_words(error.message());
             match self.nearest_origin(&key) {
                 Some(origin) => anyhow!("{origin}: {key}: {message}"),
                 None => anyhow!("{key}: {message}"),
@@ -84,9 +87,12 @@ impl Layers {
         })
     }
 
-    /// Where the value of a key came from, for people.
+    /// Where the value of a key came from, for people. A variable sets everything below its key; a
+    /// section of the file only what it names.
     pub(super) fn origin(&self, key: &str) -> String {
-        self.origins.get(key).map_or("default".to_owned(), ToString::to_string)
+        let own = self.origins.get(key);
+        let above = || self.nearest_origin(key).filter(|origin| matches!(origin, Origin::Variable(_)));
+        own.or_else(above).map_or("default".to_owned(), ToString::to_string)
     }
 
     /// Where a key, or the nearest one above it, was written.
@@ -163,7 +169,8 @@ fn check_variable(name: &str, key: &str, schema: &Schema) -> anyhow::Result<()> 
     let mut table = schema;
     for part in key.split('.') {
         let Some(below) = table.get(part) else {
-            bail!("environment {name}: unknown key {part:?}; {}", keys::suggestion(table, part));
+            let hint = keys::suggestion(table, part);
+            bail!("environment {name}: unknown key {part:?}; {hint} (two underscores part section and key)");
         };
         table = below;
     }

@@ -1,0 +1,40 @@
+//! Messages of libraries, in plain words.
+
+/// Replaces the names of types that a user never chose by what is expected.
+pub(crate) fn in_words(message: &str) -> String {
+    let Some((before, expected)) = message.rsplit_once("expected ") else {
+        return message.to_owned();
+    };
+    let words = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "f64" => "a number",
+        "a sequence" => "a list",
+        other if other.starts_with("struct ") => "a section",
+        other => other,
+    };
+    format!("{before}expected {words}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words;
+
+    #[test]
+    fn types_become_words() {
+        let table = [
+            (
+                "invalid type: string \"x\", expected usize",
+                "invalid type: string \"x\", expected a whole number, 0 or more",
+            ),
+            (
+                "invalid type: integer `1`, expected struct SelectConfig",
+                "invalid type: integer `1`, expected a section",
+            ),
+            ("invalid type: map, expected a string", "invalid type: map, expected a string"),
+            ("missing field `url`", "missing field `url`"),
+        ];
+        for (message, want) in table {
+            assert_eq!(in_words(message), want);
+        }
+    }
+}
