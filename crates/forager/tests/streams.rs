@@ -50,7 +50,7 @@ fn a_bad_line_is_named_and_the_others_go_on() {
         ),
         (
             "beyond every number",
-            "line 2: hubDepth: not JSON: number out of range at column 36 of {\"url\":\"http://a/\",\"hubDepth\":1e400}",
+            "line 2: hubDepth: not JSON: number out of range at column 35 of {\"url\":\"http://a/\",\"hubDepth\":1e400}",
             br#"{"url":"http://a/","hubDepth":1e400}"#,
         ),
         (
