@@ -54,9 +54,8 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// Takes `byte`, and the spaces on both sides of it.
+    /// Takes `byte`, and the spaces behind it.
     fn take(&mut self, byte: u8) -> Result<(), GiveUp> {
-        self.skip_spaces();
         if self.peek() != Some(byte) {
             return Err(GiveUp);
         }
@@ -74,6 +73,7 @@ impl<'de> Reader<'de> {
     }
 
     /// A string without escapes.
+    #[inline]
     fn string(&mut self) -> Result<&'de str, GiveUp> {
         let start = self.position + 1;
         let rest = self.text.as_bytes().get(start..).ok_or(GiveUp)?;
@@ -133,6 +133,7 @@ impl<'de> Reader<'de> {
 ///
 /// Eight are looked at together; a line has a dozen short strings, for which a search by vectors
 /// takes longer to begin than to end.
+#[inline]
 fn plain_length(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
@@ -194,6 +195,7 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             self.reader.take(b',')?;
         }
         let key = self.reader.string()?;
+        self.reader.skip_spaces();
         self.reader.take(b':')?;
         seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some)
     }
