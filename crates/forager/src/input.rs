@@ -38,22 +38,27 @@ pub(crate) struct Chunk {
     path: Option<Arc<Path>>,
     first_line: u64,
     /// How many lines of all files came before.
-    pub(crate) lines_before: u64,
+    lines_before: u64,
     bytes: Vec<u8>,
 }
 
 /// One line and where it stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
-    path: Option<&'a Path>,
-    /// Counted from 1 in its file.
-    number: u64,
-    /// Counted from 0 over all files.
-    pub(crate) sequence: u64,
+    chunk: &'a Chunk,
+    /// Counted from 0 in its chunk.
+    index: u64,
     /// Without its line break and the space around it; none if it is not UTF-8.
     pub(crate) text: Option<&'a str>,
     /// Longer than [`MAX_LINE_BYTES`], so that its end was not read.
     pub(crate) is_too_long: bool,
+}
+
+impl Line<'_> {
+    /// Counted from 0 over all files.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.chunk.lines_before + self.index
+    }
 }
 
 impl Input {
@@ -178,18 +183,12 @@ impl Chunk {
             Ok(text) => Texts::Valid(split(text)),
             Err(_) => Texts::Mixed(bytes.split(|&byte| byte == b'\n')),
         };
-        let lines = texts.enumerate().map(|(index, (length, text))| {
-            let index = index as u64;
-            let (number, sequence) = (self.first_line + index, self.lines_before + index);
-            let text = text.map(|text| if number == 1 { text.trim_start_matches('\u{feff}') } else { text });
+        let may_have_mark = self.first_line == 1;
+        let lines = (0..).zip(texts).map(move |(index, (length, text))| {
+            let has_mark = may_have_mark && index == 0;
+            let text = text.map(|text| if has_mark { text.trim_start_matches('\u{feff}') } else { text });
             let is_too_long = length > MAX_LINE_BYTES;
-            Line {
-                path: self.path.as_deref(),
-                number,
-                sequence,
-                text: text.map(str::trim_ascii),
-                is_too_long,
-            }
+            Line { chunk: self, index, text: text.map(str::trim_ascii), is_too_long }
         });
         lines.filter(|line| line.text != Some("") || line.is_too_long)
     }
@@ -234,9 +233,10 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 
 impl std::fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.path {
-            Some(path) => write!(f, "{}:{}", path.display(), self.number),
-            None => write!(f, "line {}", self.number),
+        let number = self.chunk.first_line + self.index;
+        match &self.chunk.path {
+            Some(path) => write!(f, "{}:{number}", path.display()),
+            None => write!(f, "line {number}"),
         }
     }
 }

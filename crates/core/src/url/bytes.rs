@@ -14,17 +14,6 @@ pub(super) const UNRESERVED: Bytes = {
     set
 };
 
-/// What the name of a host is made of once it is parsed.
-pub(super) const PLAIN_HOST: Bytes = {
-    let mut set = with(&[false; 256], b"-.");
-    let mut byte = 0_u8;
-    while byte < 128 {
-        set[byte as usize] |= byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        byte += 1;
-    }
-    set
-};
-
 /// What stands unescaped in the path of an identity: all that RFC 3986 allows.
 pub(super) const PATH: Bytes = with(&UNRESERVED, b"/!$&'()*+,;=:@");
 

@@ -142,17 +142,22 @@ fn after_scheme(text: &str) -> Option<&str> {
 /// The length of the host that `text`, an authority and what follows, starts with; none if it
 /// holds anything but labels of plain lower-case letters.
 fn plain_host_length(text: &str) -> Option<usize> {
-    let length = bytes::leading(text, &bytes::PLAIN_HOST);
-    if !matches!(text.as_bytes().get(length), None | Some(b'/')) {
-        return None;
+    let host = text.as_bytes();
+    let (mut length, mut last_label, mut previous) = (0, 0, b'.');
+    while let Some(&byte) = host.get(length) {
+        match byte {
+            b'/' => break,
+            b'a'..=b'z' | b'0'..=b'9' => {}
+            b'.' => last_label = length + 1,
+            // A double hyphen may be part of a punycode name, which has rules of its own.
+            b'-' if previous != b'-' => {}
+            _ => return None,
+        }
+        previous = byte;
+        length += 1;
     }
-    let host = &text.as_bytes()[..length];
-    let last_label = host.iter().rposition(|&byte| byte == b'.').map_or(0, |dot| dot + 1);
-    // A last label that starts with a digit may be part of an IPv4 address, and a double hyphen
-    // part of a punycode name: both have rules of their own.
-    let is_plain = host.get(last_label).is_some_and(u8::is_ascii_lowercase)
-        && !host.windows(2).any(|pair| pair == b"--");
-    is_plain.then_some(length)
+    // So has what may be an IPv4 address: a last label that starts with a digit.
+    host[..length].get(last_label).filter(|byte| byte.is_ascii_lowercase()).map(|_| length)
 }
 
 /// A path and query that the parser would leave as they are.

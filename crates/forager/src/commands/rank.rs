@@ -66,10 +66,10 @@ fn rank_share(
 fn consider(ranking: &mut Ranking<Candidate>, line: &Line<'_>, now: Timestamp) -> Result<(), BadLine> {
     let signals: UrlSignals = parse(line)?;
     let scored = score(&signals, now);
-    if ranking.would_keep(scored.score, line.sequence) {
+    if ranking.would_keep(scored.score, line.sequence()) {
         let next_change = next_change(&signals, now);
         let candidate = Candidate { url: signals.url.into(), scored, next_change };
-        ranking.push(scored.score, line.sequence, candidate);
+        ranking.push(scored.score, line.sequence(), candidate);
     }
     Ok(())
 }
