@@ -63,7 +63,7 @@ function policies() {
   const ran = spawnSync('cargo', ['bench', '--quiet', '--package', 'forager-core'], { maxBuffer: 1 << 26 });
   if (ran.status !== 0) throw new Error(`cargo bench: ${ran.stderr}`);
   const text = ran.stdout.toString();
-  const pattern = /^(\S+)\s*\n?\s+time:[^\n]*\n\s+thrpt:\s+\[([^\]]+)\]/gm;
+  const pattern = /^(\S[^\n]*?)\s*\n?\s+time:[^\n]*\n\s+thrpt:\s+\[([^\]]+)\]/gm;
   const rows = [...text.matchAll(pattern)].map(([, name, throughput]) => ({ name, throughput }));
   if (rows.length === 0) throw new Error(`no figures in\n${text}`);
   return rows;
