@@ -203,7 +203,7 @@ impl Terms {
 impl Selector {
     /// Prepares a selection. Prefixes and terms match without regard to case.
     pub fn new(config: SelectConfig) -> Result<Self, SelectError> {
-        let config = config.lower_cased();
+        let config = config.normalised();
         config.check_prefixes()?;
         Ok(Self {
             absolute: Terms::new("absolute_terms", config.absolute_terms.clone())?,

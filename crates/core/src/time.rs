@@ -117,9 +117,18 @@ impl<'de> Deserialize<'de> for Interval {
 /// Reads an instant in RFC 3339. Unlike jiff's own, its error names the value.
 pub fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let text = crate::read::borrowed_text(deserializer)?;
-    plain(&text).or_else(|| text.parse().ok()).ok_or_else(|| {
+    let general = || text.parse().ok().filter(|_| has_shape_of_rfc_3339(&text));
+    plain(&text).or_else(general).ok_or_else(|| {
         serde::de::Error::custom(format_args!("{text:?} is not a time such as \"2024-06-15T08:00:00Z\""))
     })
+}
+
+/// Whether a text has its separators where RFC 3339 has them; the parser takes many other forms too.
+fn has_shape_of_rfc_3339(text: &str) -> bool {
+    let separators = [(4, "-"), (7, "-"), (10, "Tt "), (13, ":"), (16, ":")];
+    separators
+        .iter()
+        .all(|&(place, any)| text.as_bytes().get(place).is_some_and(|byte| any.as_bytes().contains(byte)))
 }
 
 /// An instant as most are written, to the second and in UTC, without the general parser.
@@ -182,6 +191,28 @@ mod tests {
             let instant = Timestamp::from_second(second).unwrap();
             let text = instant.to_string();
             prop_assert_eq!(plain(&text), (&text[8..10] < "29").then_some(instant));
+        }
+    }
+
+    #[test]
+    fn only_rfc_3339_is_a_time() {
+        let read = |text: &str| deserialize(serde_json::Value::from(text)).is_ok();
+        for text in [
+            "2024-06-15T08:00:00Z",
+            "2024-06-15t08:00:00.25+02:00",
+            "2024-02-29 08:00:00Z",
+            "2016-12-31T23:59:60Z",
+        ] {
+            assert!(read(text), "{text}");
+        }
+        for text in [
+            "2024-06-15 08Z",
+            "20240615T080000Z",
+            "2024-06-15T08:00Z",
+            "2024-06-15T08:00:00",
+            "2023-02-29T08:00:00Z",
+        ] {
+            assert!(!read(text), "{text}");
         }
     }
 

@@ -283,6 +283,20 @@ fn terms_of_any_language_are_found_in_escaped_paths() {
 }
 
 #[test]
+fn settings_may_be_escaped_as_addresses_are() {
+    let config = SelectConfig {
+        disallowed_paths: ["/o%20nama", "/caf%C3%A9", "/a%2Fb"].map(str::to_owned).to_vec(),
+        url_terms: vec!["%C4%8Davao".into()],
+        ..SelectConfig::default()
+    };
+    let hrefs = ["/o%20nama/x", "/caf%C3%A9/menu", "/a%2fb", "/%C4%8Davao"];
+    let links = hrefs.map(|href| Link { href: href.into(), ..Link::default() });
+    let selection = Selector::new(config).unwrap().select("https://acme.com", links).unwrap();
+    assert_eq!(selection.dropped.iter().filter(|link| link.filter == Filter::DisallowedPath).count(), 3);
+    assert_eq!(selection.picked[0].category, Category::U);
+}
+
+#[test]
 fn a_prefix_that_is_no_path_is_refused() {
     let config = SelectConfig { disallowed_paths: vec!["impressum".into()], ..SelectConfig::default() };
     let error = Selector::new(config).unwrap_err().to_string();

@@ -91,10 +91,7 @@ impl Loaded {
             let text = std::fs::read_to_string(path).with_context(failed)?;
             layers.add_file(path, &text)?;
         }
-        // What is not UTF-8 is not for us.
-        let variables = std::env::vars_os()
-            .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)));
-        layers.add_environment(variables)?;
+        layers.add_environment(std::env::vars_os())?;
         let config = layers.config()?;
         check::check(&config, &layers)?;
         Ok(Self { config, file, layers })

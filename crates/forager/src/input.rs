@@ -15,6 +15,9 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// The longest line that is read; the rest of a longer one is passed over.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
+/// So much of a line is kept: enough to know that it is too long, line break of two characters or not.
+const KEPT_BYTES: usize = MAX_LINE_BYTES + 2;
+
 /// The lines of some files, or of standard input if there are none.
 pub(crate) struct Input {
     waiting: std::vec::IntoIter<PathBuf>,
@@ -144,9 +147,8 @@ impl Source {
                 buffer.truncate(known + end + 1);
                 return Ok(false);
             }
-            if buffer.len() > MAX_LINE_BYTES {
-                // One byte more than allowed is kept, by which the line is known to be too long.
-                buffer.truncate(MAX_LINE_BYTES + 1);
+            if buffer.len() > KEPT_BYTES {
+                buffer.truncate(KEPT_BYTES);
                 self.skipping = true;
             }
         }
@@ -215,10 +217,15 @@ where
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Valid(texts) => texts.next().map(|text| (text.len(), Some(text))),
-            Self::Mixed(lines) => lines.next().map(|line| (line.len(), std::str::from_utf8(line).ok())),
+            Self::Valid(texts) => texts.next().map(|text| (length(text.as_bytes()), Some(text))),
+            Self::Mixed(lines) => lines.next().map(|line| (length(line), std::str::from_utf8(line).ok())),
         }
     }
+}
+
+/// The length of a line without what is left of a line break of two characters.
+fn length(line: &[u8]) -> usize {
+    line.len() - usize::from(line.ends_with(b"\r"))
 }
 
 /// As `str::split`, with a search made for long texts.

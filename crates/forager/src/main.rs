@@ -27,7 +27,9 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    match commands::run(Cli::parse().command) {
+    let ended = commands::run(Cli::parse().command);
+    progress::finish();
+    match ended {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::SomeBad) => ExitCode::from(1),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -14,6 +14,9 @@ use crate::words::in_words;
 /// How much of a line is shown when it cannot be read at all.
 const SHOWN_CHARS: usize = 60;
 
+/// How much is told about a line: the value at fault may be as long as the line.
+const TOLD_CHARS: usize = 300;
+
 /// What is wrong with a line: the field, where one is at fault, and what about its value.
 #[derive(Debug)]
 pub(crate) struct BadLine {
@@ -38,7 +41,7 @@ impl fmt::Display for BadLine {
         if !self.field.is_empty() {
             write!(f, "{}: ", self.field)?;
         }
-        f.write_str(&self.problem)
+        f.write_str(&shortened(&self.problem, TOLD_CHARS))
     }
 }
 

@@ -153,6 +153,18 @@ fn each_value_knows_where_it_came_from() {
 fn variables_are_checked_as_the_file_is() {
     let cases = [
         (
+            ("FORAGER_SEEDS__0__URL", "x"),
+            "environment FORAGER_SEEDS__0__URL: a list is set as a whole, not element by element",
+        ),
+        (
+            ("FORAGER_PROFILES", "[{ id = \"p\", collection = \"c\", dept = 3 }]"),
+            "environment FORAGER_PROFILES: unknown key \"dept\" in [profiles[0]]; did you mean \"depth\"?",
+        ),
+        (
+            ("FORAGER_SELECT__PAGE_CAP", "3\nfoo = 1"),
+            "environment FORAGER_SELECT__PAGE_CAP: select.page_cap: invalid type: string",
+        ),
+        (
             ("FORAGER_SELECT__PAGE_CAPP", "1"),
             "environment FORAGER_SELECT__PAGE_CAPP: unknown key \"page_capp\"; did you mean \"page_cap\"?",
         ),
@@ -203,9 +215,16 @@ fn a_list_in_a_variable_replaces_that_of_the_file() {
 
 #[test]
 #[cfg(unix)]
-fn variables_that_are_not_text_are_none_of_our_business() {
+fn only_our_own_variables_must_be_text() {
     use std::os::unix::ffi::OsStrExt as _;
     let mut command = forager();
     command.args(["config", "check"]).env("OTHER", std::ffi::OsStr::from_bytes(b"\xff"));
     assert_eq!(run_command(&mut command, "").status, 0);
+    let mut command = forager();
+    command.args(["config", "check"]).env("FORAGER_MANIFEST__LIMIT", std::ffi::OsStr::from_bytes(b"\xff"));
+    let ran = run_command(&mut command, "");
+    assert_eq!(
+        (ran.status, ran.stderr.as_str()),
+        (2, "forager: environment FORAGER_MANIFEST__LIMIT: not UTF-8\n")
+    );
 }

@@ -107,6 +107,28 @@ fn what_stands_beyond_the_limit_of_a_line_is_never_overlooked() {
 }
 
 #[test]
+fn a_line_as_long_as_allowed_is_read_with_either_line_break() {
+    let start = r#"{"url":"https://example.org/","x":""#;
+    for (more, is_read) in [(0, true), (1, false)] {
+        let line = format!("{start}{}\"}}", "a".repeat((1 << 20) - start.len() - 2 + more));
+        for line_break in ["", "\n", "\r\n"] {
+            let ran = score(format!("{line}{line_break}"));
+            assert_eq!(ran.rows().len(), usize::from(is_read), "{more} {line_break:?}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_long_value_is_told_in_short() {
+    let ran = score(format!(r#"{{"url":"http://a.example/","lastVisited":"{}"}}"#, "z".repeat(5_000)));
+    assert!(
+        ran.stderr.starts_with("forager: line 1: lastVisited: \"zzz") && ran.stderr.len() < 400,
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
 #[cfg(unix)]
 fn a_named_pipe_is_read_once_and_whole() {
     let folder = tempfile::tempdir().unwrap();

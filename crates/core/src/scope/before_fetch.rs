@@ -160,7 +160,7 @@ fn judge<'c>(
 
 /// Rule 1: the seed of the entry, or the one that takes over from it.
 fn seed_in_charge<'c>(scopes: &'c Scopes, entry: &Entry<'_>) -> Option<(&'c SeedRules, bool)> {
-    match scopes.seed(entry.seed) {
+    match scopes.seed_in(entry.collection, entry.seed) {
         Some(seed) => Some((seed, false)),
         None => heir(scopes, entry).map(|seed| (seed, true)),
     }

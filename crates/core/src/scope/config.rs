@@ -92,7 +92,10 @@ impl Profile {
     }
 
     fn identity_options(&self) -> IdentityOptions {
-        IdentityOptions { sort_query: self.sort_query, strip_params: self.strip_params.clone() }
+        let mut strip_params = self.strip_params.clone();
+        strip_params.sort_unstable(); // profiles that differ only in the order do not differ
+        strip_params.dedup();
+        IdentityOptions { sort_query: self.sort_query, strip_params }
     }
 }
 
@@ -337,10 +340,29 @@ impl Scopes {
     fn sort_seeds(&mut self) -> Result<(), ScopeError> {
         self.seeds.sort_by(|a, b| Comparable::of(&a.url).cmp(&Comparable::of(&b.url)));
         let same = |pair: &&[SeedRules]| Comparable::of(&pair[0].url) == Comparable::of(&pair[1].url);
-        match self.seeds.windows(2).find(same) {
-            Some(pair) => Err(ScopeError::Twice { kind: "seed", name: pair[1].url.to_string() }),
-            None => Ok(()),
+        if let Some(pair) = self.seeds.windows(2).find(same) {
+            return Err(ScopeError::Twice { kind: "seed", name: pair[1].url.to_string() });
         }
+        self.check_seeds_elsewhere()
+    }
+
+    /// Two seeds may differ, and yet be one URL in a collection that strips or sorts parameters.
+    fn check_seeds_elsewhere(&self) -> Result<(), ScopeError> {
+        let mut known = BTreeMap::new();
+        for seed in &self.seeds {
+            for (collection, url) in &seed.elsewhere {
+                known.insert((collection, Comparable::of(url)), seed);
+            }
+        }
+        for seed in &self.seeds {
+            for profile in self.all_profiles_of(seed) {
+                let own = (&profile.collection, Comparable::of(seed.url_in(&profile.collection)));
+                if known.get(&own).is_some_and(|other| other.url != seed.url) {
+                    return Err(ScopeError::Twice { kind: "seed", name: seed.url.to_string() });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The names that refer to nothing: most often slips, though a deleted profile or collection
@@ -367,6 +389,13 @@ impl Scopes {
     /// Whether a collection is enabled; none if it is gone.
     pub(super) fn collection_enabled(&self, id: &str) -> Option<bool> {
         self.collections.get(id).copied()
+    }
+
+    /// The seed that is known by `url`, or that `url` is in a collection.
+    pub(super) fn seed_in(&self, collection: &str, url: &Identity) -> Option<&SeedRules> {
+        let wanted = Comparable::of(url);
+        let is_it = |seed: &&SeedRules| Comparable::of(seed.url_in(collection)) == wanted;
+        self.seed(url).or_else(|| self.seeds.iter().filter(|seed| !seed.elsewhere.is_empty()).find(is_it))
     }
 
     pub(super) fn seed(&self, url: &Identity) -> Option<&SeedRules> {

@@ -178,7 +178,7 @@ pub fn outlink<'c>(
         let action = if queued.is_some() { Action::Remove } else { Action::Ignore };
         return Verdict { action, rule: Rule::CollectionGone };
     };
-    let Some(seed) = scopes.seed(context.seed) else {
+    let Some(seed) = scopes.seed_in(context.collection, context.seed) else {
         let action = if queued.is_some() { Action::Keep } else { Action::Ignore };
         return Verdict { action, rule: Rule::SeedGone };
     };
@@ -203,7 +203,8 @@ impl<'c> Link<'c, '_> {
     fn judge(&self, queued: Option<&Queued<'c>>) -> Verdict<'c> {
         let place = self.place();
         let standing = self.standing(place);
-        let own = queued.filter(|queued| is_same(queued.seed, &self.seed.url));
+        let is_own = |seed| is_same(seed, &self.seed.url) || is_same(seed, self.seed_url);
+        let own = queued.filter(|queued| is_own(queued.seed));
         let rule = match standing {
             Standing::NoProfiles => Rule::NoProfile,
             Standing::Outside(profile, outside) => Rule::OutOfScope { profile: &profile.id, outside },
@@ -272,7 +273,7 @@ impl<'c> Link<'c, '_> {
         }
         // A claim that waits is never the earliest, and brings nothing forward.
         let next_fetch = if is_active { claim.due } else { Timestamp::MAX };
-        let (winner, rule) = match self.scopes.seed(queued.seed) {
+        let (winner, rule) = match self.scopes.seed_in(self.context.collection, queued.seed) {
             Some(holder) => self.winner(next_fetch, holder.url_in(self.context.collection), queued.due),
             None => (Winner::Context, OwnerRule::QueuedSeedGone),
         };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::SelectError;
+use crate::url::percent_decoded;
 
 /// The settings of a selection; the default is the fire-protection trade of the rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,21 +87,22 @@ impl Default for CategoryScores {
 }
 
 impl SelectConfig {
-    /// The same settings with every text in lower case: matching has no regard to case.
-    pub(super) fn lower_cased(mut self) -> Self {
-        for list in [
+    /// The same settings with every text as it is looked for: in lower case, and what stands in
+    /// URLs percent-decoded.
+    pub(super) fn normalised(mut self) -> Self {
+        for text in [&mut self.text_terms, &mut self.area_phrases].into_iter().flatten() {
+            *text = text.to_lowercase();
+        }
+        let in_urls = [
             &mut self.disallowed_paths,
             &mut self.service_prefixes,
             &mut self.about_prefixes,
             &mut self.absolute_terms,
             &mut self.url_terms,
-            &mut self.text_terms,
             &mut self.area_segments,
-            &mut self.area_phrases,
-        ] {
-            for text in list {
-                *text = text.to_lowercase();
-            }
+        ];
+        for text in in_urls.into_iter().flatten() {
+            *text = percent_decoded(text).to_lowercase();
         }
         self
     }

@@ -12,10 +12,14 @@ use crate::{World, at_depth, collection, identity, seed, world};
 #[test]
 fn a_configuration_that_contradicts_itself_is_refused() {
     type Change = fn(&mut World);
-    let table: [(&str, Change); 10] = [
+    let table: [(&str, Change); 11] = [
         ("collection \"C1\" is there twice", |w| w.collections.push(collection("C1"))),
         ("profile \"daily\" is there twice", |w| w.profiles.push(Profile::new("daily", "C2"))),
         ("seed \"http://www.db.no/\" is there twice", |w| w.seeds.push(seed("http://www.db.no", &[]))),
+        ("seed \"https://a.no/?sid=1\" is there twice", |w| {
+            w.daily().strip_params.push("sid".into());
+            w.seeds.extend(["https://a.no/?sid=1", "https://a.no/?sid=2"].map(|url| seed(url, &["daily"])));
+        }),
         ("seed \"db.no\": ", |w| w.seeds.push(seed("db.no", &[]))),
         ("seed \"ftp://db.no/\": ", |w| w.seeds.push(seed("ftp://db.no/", &[]))),
         ("profile \"daily\": include: ", |w| w.daily().include.push("(".into())),
@@ -115,4 +119,32 @@ fn a_seed_is_compared_as_its_collection_counts_urls() {
         assert_eq!((started[0].url, started.len()), (&url, 1), "{name}");
         assert!(matches!(started[0].action, start::Action::Queue { .. }), "{name}");
     }
+}
+
+#[test]
+fn a_seed_is_known_in_the_spelling_of_its_collection_too() {
+    let mut world = World { seeds: vec![seed("https://a.no/?b=2&a=1", &["daily"])], ..world() };
+    world.daily().sort_query = true;
+    let scopes = world.scopes();
+    let (url, known) = (identity("https://a.no/x"), identity("https://a.no/?b=2&a=1"));
+    for spelling in ["https://a.no/?b=2&a=1", "https://a.no/?a=1&b=2"].map(identity) {
+        let entry = Entry {
+            collection: "C1",
+            url: &url,
+            seed: &spelling,
+            place: at_depth(1),
+            last_fetch: None,
+            length: None,
+        };
+        let verdict = before_fetch(&scopes, &entry, now());
+        assert_eq!((verdict.action, verdict.seed, verdict.taken_over), (Action::Fetch, Some(&known), false));
+    }
+}
+
+#[test]
+fn the_order_of_stripped_parameters_does_not_count() {
+    let mut world = world();
+    world.daily().strip_params = vec!["a".into(), "b".into()];
+    world.add_profile("p").strip_params = vec!["b".into(), "a".into(), "a".into()];
+    world.scopes();
 }

@@ -1,10 +1,11 @@
 //! The layers of the configuration: the file, then the environment over it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use serde::Deserialize as _;
 use serde_json::Value as Schema;
 use toml::de::{DeTable, DeValue};
@@ -57,18 +58,21 @@ impl Layers {
     /// Puts variables such as `FORAGER_SELECT__PAGE_CAP` over what is there.
     pub(super) fn add_environment(
         &mut self,
-        variables: impl Iterator<Item = (String, String)>,
+        variables: impl Iterator<Item = (OsString, OsString)>,
     ) -> anyhow::Result<()> {
         let schema = keys::example();
         for (name, text) in variables {
+            // Names that are not UTF-8 are none of ours.
+            let Some(name) = name.to_str() else { continue };
             let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| *rest != "CONFIG") else { continue };
+            let text = text.to_str().with_context(|| format!("environment {name}: not UTF-8"))?;
             let key = rest.to_ascii_lowercase().replace("__", ".");
-            check_variable(&name, &key, &schema)?;
-            set(&mut self.values, &key, parse_value(&text));
+            check_variable(name, &key, text, &schema)?;
+            set(&mut self.values, &key, parse_value(text));
             // What the file had below this key is gone.
             self.origins
                 .retain(|other, _| !other.starts_with(&key) || !other[key.len()..].starts_with(['.', '[']));
-            self.origins.insert(key, Origin::Variable(name));
+            self.origins.insert(key, Origin::Variable(name.to_owned()));
         }
         Ok(())
     }
@@ -165,9 +169,12 @@ impl File<'_> {
     }
 }
 
-fn check_variable(name: &str, key: &str, schema: &Schema) -> anyhow::Result<()> {
+fn check_variable(name: &str, key: &str, text: &str, schema: &Schema) -> anyhow::Result<()> {
     let mut table = schema;
     for part in key.split('.') {
+        if table.is_array() {
+            bail!("environment {name}: a list is set as a whole, not element by element");
+        }
         let Some(below) = table.get(part) else {
             let hint = keys::suggestion(table, part);
             bail!("environment {name}: unknown key {part:?}; {hint} (two underscores part section and key)");
@@ -177,13 +184,19 @@ fn check_variable(name: &str, key: &str, schema: &Schema) -> anyhow::Result<()> 
     if table.is_object() {
         bail!("environment {name}: {key:?} is a section, not a key");
     }
-    Ok(())
+    let mut value = File { path: Path::new(name), text, origins: BTreeMap::new(), unknown: Vec::new() };
+    if let Ok(tree) = DeValue::parse(text) {
+        value.record_value(&tree, 1, key, table);
+    }
+    match value.unknown.first() {
+        Some((_, problem)) => bail!("environment {name}: {problem}"),
+        None => Ok(()),
+    }
 }
 
 /// A value as in the file, or a text that needs no quotes.
 fn parse_value(text: &str) -> Value {
-    let as_toml = format!("value = {text}").parse::<Table>();
-    as_toml.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))
+    text.parse().unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 fn set(table: &mut Table, key: &str, value: Value) {
