@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
 
+use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
@@ -42,24 +43,25 @@ impl Output {
 
     /// Writes one row.
     pub(crate) fn row(&mut self, row: &impl Serialize) -> anyhow::Result<()> {
-        match &mut self.table {
-            None => {
-                serde_json::to_writer(&mut self.writer, row).map_err(io::Error::from)?;
-                self.writer.write_all(b"\n")?;
-            }
-            Some(table) => table.row(row, &mut self.writer)?,
-        }
-        Ok(())
+        let written = match &mut self.table {
+            None => serde_json::to_writer(&mut self.writer, row)
+                .map_err(io::Error::from)
+                .and_then(|()| self.writer.write_all(b"\n")),
+            Some(table) => table.row(row, &mut self.writer),
+        };
+        written.context(CANNOT_WRITE)
     }
 
     /// Shows everything written so far.
     pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
         if let Some(table) = &mut self.table {
-            table.flush(&mut self.writer)?;
+            table.flush(&mut self.writer).context(CANNOT_WRITE)?;
         }
-        Ok(self.writer.flush()?)
+        self.writer.flush().context(CANNOT_WRITE)
     }
 }
+
+const CANNOT_WRITE: &str = "cannot write the output";
 
 /// How many rows a table waits for before it settles the widths of its columns.
 const SAMPLE: usize = 500;
@@ -72,13 +74,13 @@ struct Table {
 }
 
 impl Table {
-    fn row(&mut self, row: &impl Serialize, out: &mut impl io::Write) -> anyhow::Result<()> {
+    fn row(&mut self, row: &impl Serialize, out: &mut impl io::Write) -> io::Result<()> {
         let value = serde_json::to_value(row)?;
         self.waiting.push(self.columns.iter().map(|&column| cell(value.get(column))).collect());
         if self.waiting.len() >= SAMPLE { self.flush(out) } else { Ok(()) }
     }
 
-    fn flush(&mut self, out: &mut impl io::Write) -> anyhow::Result<()> {
+    fn flush(&mut self, out: &mut impl io::Write) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
         }

@@ -218,6 +218,19 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_told() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut child =
+        forager().args(["score"]).stdin(Stdio::piped()).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    writeln!(child.stdin.take().unwrap(), "{GOOD}").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let problem = String::from_utf8(output.stderr).unwrap();
+    assert!(problem.starts_with("forager: cannot write the output: No space left"), "{problem}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn an_answer_does_not_wait_for_the_next_question() {
     let mut child = start(&["score", "--now", NOW]);
     let mut stdin = child.stdin.take().unwrap();
