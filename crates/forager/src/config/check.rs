@@ -1,6 +1,5 @@
 //! What only shows when the parts of a configuration are put to use.
 
-use anyhow::anyhow;
 use forager_core::scope::ScopeError;
 use forager_core::select::{SelectError, Selector};
 use forager_core::sentinel::classify::{Classifier, Row};
@@ -12,19 +11,18 @@ use super::layers::Layers;
 
 /// Refuses a configuration that cannot be used, naming the place at fault.
 pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
-    let at = |key: String, problem: String| match layers.nearest_origin(&key) {
-        Some(origin) => anyhow!("{origin}: {key}: {problem}"),
-        None => anyhow!("{key}: {problem}"),
-    };
     if let Err(error) = Classifier::new(config.classify.rows.clone()) {
         let alone = |row: &Row| Classifier::new(vec![row.clone()]).is_err();
-        return Err(match config.classify.rows.iter().position(alone) {
-            Some(index) => at(format!("classify.rows[{index}].pattern"), error.to_string()),
-            None => at("classify.rows".into(), error.to_string()),
-        });
+        let key = match config.classify.rows.iter().position(alone) {
+            Some(index) => format!("classify.rows[{index}].pattern"),
+            None => "classify.rows".to_owned(),
+        };
+        return Err(layers.problem(&key, &error.to_string()));
     }
-    Selector::new(config.select.clone()).map_err(|error| at(select_key(&error), error.to_string()))?;
-    config.scopes().map_err(|error| at(scope_key(config, &error), error.to_string()))?;
+    let selector = Selector::new(config.select.clone());
+    selector.map_err(|error| layers.problem(&select_key(&error), &error.to_string()))?;
+    let scopes = config.scopes();
+    scopes.map_err(|error| layers.problem(&scope_key(config, &error), &error.to_string()))?;
     Ok(())
 }
 

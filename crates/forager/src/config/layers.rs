@@ -81,14 +81,16 @@ impl Layers {
     pub(super) fn config(&self) -> anyhow::Result<Config> {
         let values = Value::Table(self.values.clone());
         let mut track = serde_path_to_error::Track::new();
-        Config::deserialize(serde_path_to_error::Deserializer::new(values, &mut track)).map_err(|error| {
-            let key = track.path().to_string();
-            let message = in_words(error.message());
-            match self.nearest_origin(&key) {
-                Some(origin) => anyhow!("{origin}: {key}: {message}"),
-                None => anyhow!("{key}: {message}"),
-            }
-        })
+        Config::deserialize(serde_path_to_error::Deserializer::new(values, &mut track))
+            .map_err(|error| self.problem(&track.path().to_string(), &in_words(error.message())))
+    }
+
+    /// The error that the value of a key is at fault, and where it was written.
+    pub(super) fn problem(&self, key: &str, problem: &str) -> anyhow::Error {
+        match self.nearest_origin(key) {
+            Some(origin) => anyhow!("{origin}: {key}: {problem}"),
+            None => anyhow!("{key}: {problem}"),
+        }
     }
 
     /// Where the value of a key came from, for people. A variable sets everything below its key; a
@@ -100,7 +102,7 @@ impl Layers {
     }
 
     /// Where a key, or the nearest one above it, was written.
-    pub(super) fn nearest_origin(&self, key: &str) -> Option<&Origin> {
+    fn nearest_origin(&self, key: &str) -> Option<&Origin> {
         let mut key = key;
         loop {
             if let Some(origin) = self.origins.get(key) {
