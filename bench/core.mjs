@@ -94,7 +94,7 @@ runs took turns:
 ${commands.map((command) => command.join(' ')).join('\n')}
 \`\`\`
 
-What limits it: reading JSON, about two thirds of the processor time; both cores are busy.
+What limits it: both cores are busy, and most of their time goes into reading JSON (two thirds in a profile of 2026-11-15).
 
 ## Inside core, one core, elements a second
 

@@ -5,13 +5,14 @@ mod common;
 
 use common::{after, ago, now};
 use forager_core::merge::Standing;
+use forager_core::scope::Place;
 use forager_core::time::{Interval, IntervalError};
 use forager_core::top::Top;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
 fn standing(priority: u16, depth: u32, due: &str) -> Standing<u16> {
-    Standing { priority, depth, due: ago(due) }
+    Standing { priority, place: Place { depth, hops_off_domain: 0 }, due: ago(due) }
 }
 
 #[test]
@@ -102,8 +103,9 @@ fn an_equal_key_displaces_nothing() {
 }
 
 prop_compose! {
-    fn standings()(priority in 0..4_u16, depth in 0..4_u32, hours in 0..4_i64) -> Standing<u16> {
-        Standing { priority, depth, due: Timestamp::from_second(hours * 3600).unwrap() }
+    fn standings()(priority in 0..4_u16, depth in 0..4_u32, hops_off_domain in 0..3_u32, hours in 0..4_i64)
+        -> Standing<u16> {
+        Standing { priority, place: Place { depth, hops_off_domain }, due: Timestamp::from_second(hours * 3600).unwrap() }
     }
 }
 
@@ -119,7 +121,7 @@ proptest! {
         prop_assert_eq!(a.merge(a), a);
         prop_assert_eq!(a.merge(b).merge(b), a.merge(b));
         let merged = a.merge(b);
-        prop_assert!(merged.priority >= a.priority && merged.depth <= a.depth && merged.due <= a.due);
+        prop_assert!(merged.priority >= a.priority && merged.place <= a.place && merged.due <= a.due);
     }
 
     #[test]

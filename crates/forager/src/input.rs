@@ -201,8 +201,10 @@ impl Chunk {
     }
 }
 
-/// The lines of a chunk: how long each is, and its text. Checking a whole chunk at once is much faster than line by line, which
-/// is left for chunks that hold something else than UTF-8.
+/// The lines of a chunk: how long each is, and its text.
+///
+/// Checking a whole chunk at once is much faster than line by line, which is left for chunks that
+/// hold something else than UTF-8.
 enum Texts<V, M> {
     Valid(V),
     Mixed(M),

@@ -53,8 +53,8 @@ impl Default for Traps {
     }
 }
 
-/// How far from the seed a URL was found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How far from the seed a URL was found. The lesser place is the nearer one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Links followed since the seed, which has depth 0.
     pub depth: u32,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::config::{Scopes, SeedRules};
 use super::extent::{Comparable, Outside, Place, Within, share_domain};
 use super::standing::{Standing, later, length};
+use crate::merge;
 use crate::url::Identity;
 
 /// The page on which the link was found.
@@ -220,7 +221,7 @@ impl<'c> Link<'c, '_> {
                 Verdict { action: Action::Add { length, claim }, rule }
             }
             (true, _, Some(own)) if is_active => Verdict { action: Action::Merge(nearer(claim, own)), rule },
-            (true, _, Some(own)) if place.depth < own.place.depth => {
+            (true, _, Some(own)) if place < own.place => {
                 Verdict { action: Action::Merge(Claim { due: own.due, ..claim }), rule }
             }
             (true, _, Some(_)) => Verdict { action: Action::Keep, rule },
@@ -313,10 +314,11 @@ enum Winner {
     Queued,
 }
 
-/// The better of a claim and what the entry has: lowest depth, earliest due time.
+/// The better of a claim and what the entry has.
 fn nearer<'c>(claim: Claim<'c>, own: &Queued<'_>) -> Claim<'c> {
-    let place = if own.place.depth <= claim.place.depth { own.place } else { claim.place };
-    Claim { place, due: claim.due.min(own.due), ..claim }
+    let found = merge::Standing { priority: (), place: claim.place, due: claim.due };
+    let merged = found.merge(merge::Standing { priority: (), place: own.place, due: own.due });
+    Claim { place: merged.place, due: merged.due, ..claim }
 }
 
 fn is_same(a: &Identity, b: &Identity) -> bool {

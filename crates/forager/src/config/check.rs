@@ -3,7 +3,6 @@
 use forager_core::scope::ScopeError;
 use forager_core::select::{SelectError, Selector};
 use forager_core::sentinel::classify::{Classifier, Row};
-
 use forager_core::url::Identity;
 
 use super::Config;
