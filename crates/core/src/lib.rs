@@ -12,6 +12,7 @@
 //! | [`url`] | what is requested, what counts as the same page, how pages sort |
 //! | [`score`] | how much a news page is worth now, 0 to 100 |
 //! | [`hierarchy`] | how important a page is from how it was found, 0.000 to 1.000 |
+//! | [`order`] | which of the pages due at a host goes first |
 //! | [`select`] | which links of a home page describe services |
 //! | [`sentinel`] | what kind of page it is, how often it changes, when to look again |
 //! | [`scope`] | whether to fetch, queue, postpone or remove, and which seed owns it |
@@ -19,6 +20,7 @@
 
 pub mod hierarchy;
 pub mod merge;
+pub mod order;
 pub mod read;
 pub mod scope;
 pub mod score;

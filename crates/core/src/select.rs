@@ -239,6 +239,13 @@ impl Selector {
         Ok(Selection { picked: judged.into_iter().map(Judged::picked).collect(), dropped })
     }
 
+    /// What a single page scores, whatever site it is on: 0 if it would be dropped as a service area.
+    pub fn score(&self, url: &FetchUrl, text: &str, title: &str) -> u32 {
+        let mut texts = Texts::default();
+        texts.start(text.to_owned(), title.to_owned());
+        self.categorise(url, &texts).map_or(0, |verdict| verdict.score)
+    }
+
     /// Filters 1 to 3, which look at one link alone.
     fn resolve(&self, home: &FetchUrl, href: &str) -> Result<FetchUrl, Filter> {
         let url = home.join(href).map_err(|_| Filter::NotWeb)?;

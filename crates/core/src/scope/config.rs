@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::extent::{Comparable, Extent, Kind, Place, Traps, share_domain};
-use super::standing::Profiles;
+use super::standing::{Profiles, length};
+use crate::order::Order;
 use crate::time::Interval;
 use crate::url::{FetchUrl, Identity, IdentityOptions, UrlError};
 
@@ -31,6 +32,9 @@ pub struct Profile {
     /// Whether it is harvested; if not, its URLs wait.
     #[serde(default = "enabled")]
     pub enabled: bool,
+    /// Which of the URLs that are due at a host goes first.
+    #[serde(default)]
+    pub order: Order,
     /// Which URLs are in scope, relative to the seed.
     #[serde(default)]
     pub scope: Kind,
@@ -76,6 +80,7 @@ impl Profile {
             id: id.into(),
             collection: collection.into(),
             enabled: true,
+            order: Order::default(),
             scope: Kind::default(),
             depth: None,
             hops_off_domain: 0,
@@ -190,6 +195,7 @@ pub(super) struct ProfileRules {
     pub(super) enabled: bool,
     pub(super) every: Option<Interval>,
     pub(super) length: Option<u32>,
+    pub(super) order: Order,
     pub(super) extent: Extent,
     identity: IdentityOptions,
 }
@@ -307,6 +313,7 @@ impl Scopes {
             enabled: profile.enabled,
             every: profile.every,
             length: profile.length,
+            order: profile.order,
             extent: Extent::new(profile, self.options.registrable_domain)?,
             identity,
         });
@@ -384,6 +391,18 @@ impl Scopes {
     pub fn place(&self, seed: &Identity, url: &Identity, depth: u32, hops_off_domain: Option<u32>) -> Place {
         let least = || u32::from(!share_domain(seed, url, self.options.registrable_domain));
         Place { depth, hops_off_domain: hops_off_domain.unwrap_or_else(least) }
+    }
+
+    /// How the URLs that `seed` owns in `collection` are ordered: as its first profile there asks.
+    pub fn order(&self, collection: &str, seed: &Identity) -> Order {
+        let seed = self.seed_in(collection, seed);
+        let first = seed.and_then(|seed| self.profiles_of(seed, collection).next());
+        first.map_or(Order::default(), |profile| profile.order)
+    }
+
+    /// How often a URL that `seed` owns in `collection` is fetched before it leaves the queue.
+    pub fn length(&self, collection: &str, seed: &Identity) -> Option<u32> {
+        length(self.profiles_of(self.seed_in(collection, seed)?, collection))
     }
 
     /// Whether a collection is enabled; none if it is gone.

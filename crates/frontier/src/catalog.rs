@@ -1,0 +1,360 @@
+//! What is harvested: collections, profiles, seeds and jobs, as a store keeps them.
+
+use std::collections::BTreeMap;
+
+use forager_core::order::Order;
+use forager_core::scope::{Collection, Profile, Scopes, Seed};
+use forager_core::select::Selector;
+use forager_core::sentinel::classify::Classifier;
+use forager_core::time::Interval;
+use forager_core::url::Identity;
+use serde::{Deserialize, Serialize};
+
+use crate::entry::{CollectionId, SeedId};
+use crate::error::{Error, Result};
+use crate::moment::Moment;
+use crate::settings::Settings;
+
+/// Who decides in a collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Its profiles: URLs are canonicalised, scope and priorities apply, hosts are shared.
+    #[default]
+    Planned,
+    /// Its clients: URLs and queue keys are kept as they come, and so are the dates; politeness is
+    /// the collection's own.
+    Plain,
+}
+
+/// A collection as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CollectionSpec {
+    /// Its name.
+    pub id: String,
+    /// Whether it is harvested; if not, its URLs wait.
+    pub enabled: bool,
+    /// Who decides in it.
+    pub kind: Kind,
+    /// Set if it is a job: a harvest that ends.
+    pub job: Option<Job>,
+}
+
+impl CollectionSpec {
+    /// An enabled collection without an end.
+    pub fn new(id: impl Into<String>, kind: Kind) -> Self {
+        Self { id: id.into(), enabled: true, kind, job: None }
+    }
+}
+
+/// What makes a collection a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Job {
+    /// When it was started.
+    pub started: Moment,
+    /// What a person did with it.
+    pub steering: Steering,
+    /// When it ends at the latest.
+    pub limits: Limits,
+}
+
+/// What a person did with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Steering {
+    /// It goes on.
+    Running,
+    /// It hands out nothing until it is resumed.
+    Paused,
+    /// It hands out nothing any more.
+    Cancelled,
+}
+
+/// When a job ends, even if there is more to fetch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Limits {
+    /// After so many fetches.
+    pub pages: Option<u64>,
+    /// After so many bytes.
+    pub bytes: Option<u64>,
+    /// After so long.
+    pub time: Option<Interval>,
+}
+
+/// A collection as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectionRow {
+    /// Its number.
+    pub number: CollectionId,
+    /// How it was written.
+    pub spec: CollectionSpec,
+}
+
+/// A seed as it is kept. It stays, for entries that refer to it, when it is removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeedRow {
+    /// Its number.
+    pub number: SeedId,
+    /// How it was written.
+    pub seed: Seed,
+    /// Whether it was removed.
+    pub is_gone: bool,
+    /// How often it was started.
+    pub harvest: u8,
+}
+
+/// The rows of a catalog.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rows {
+    /// The collections that there are, in the order of their numbers.
+    pub collections: Vec<CollectionRow>,
+    /// The number of the next collection.
+    pub next_collection: u32,
+    /// The profiles, in the order they were added.
+    pub profiles: Vec<Profile>,
+    /// All seeds that ever were; each stands at its number.
+    pub seeds: Vec<SeedRow>,
+}
+
+/// Collections, profiles and seeds, ready for verdicts.
+#[derive(Debug)]
+pub struct Catalog {
+    rows: Rows,
+    scopes: Scopes,
+    classifier: Classifier,
+    selector: Selector,
+    /// The identities of the seeds, by their numbers.
+    identities: Vec<Identity>,
+    by_identity: BTreeMap<String, SeedId>,
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Catalog {
+    /// Prepares the rows of a store.
+    pub fn new(rows: Rows, settings: &Settings) -> Result<Self> {
+        let collections: Vec<Collection> = rows
+            .collections
+            .iter()
+            .map(|row| Collection { id: row.spec.id.clone(), enabled: row.spec.enabled })
+            .collect();
+        let seeds: Vec<Seed> =
+            rows.seeds.iter().filter(|row| !row.is_gone).map(|row| row.seed.clone()).collect();
+        let invalid = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
+        let scopes = Scopes::new(&collections, &rows.profiles, &seeds, settings.scope).map_err(|e| invalid(&e))?;
+        let identities: Result<Vec<Identity>, _> =
+            rows.seeds.iter().map(|row| Identity::parse(&row.seed.url)).collect();
+        let identities = identities.map_err(|e| invalid(&e))?;
+        let live = rows.seeds.iter().filter(|row| !row.is_gone);
+        let by_identity =
+            live.map(|row| (identities[row.number.0 as usize].as_str().to_owned(), row.number)).collect();
+        let names = rows.collections.iter().enumerate();
+        Ok(Self {
+            by_name: names.map(|(index, row)| (row.spec.id.clone(), index)).collect(),
+            classifier: Classifier::new(settings.classify.clone()).map_err(|e| invalid(&e))?,
+            selector: Selector::new(settings.select.clone()).map_err(|e| invalid(&e))?,
+            scopes,
+            identities,
+            by_identity,
+            rows,
+        })
+    }
+
+    /// The rows, as they are kept.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// The rules of scope.
+    pub fn scopes(&self) -> &Scopes {
+        &self.scopes
+    }
+
+    /// The classifier of pages.
+    pub fn classifier(&self) -> &Classifier {
+        &self.classifier
+    }
+
+    /// The judge of service pages.
+    pub fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    /// The collection of this name.
+    pub fn collection(&self, name: &str) -> Option<&CollectionRow> {
+        self.by_name.get(name).map(|&index| &self.rows.collections[index])
+    }
+
+    /// The collection of this name, or the error that there is none.
+    pub fn require_collection(&self, name: &str) -> Result<&CollectionRow> {
+        self.collection(name).ok_or_else(|| Error::not_found("collection", name))
+    }
+
+    /// The collection of this number.
+    pub fn collection_numbered(&self, number: CollectionId) -> Option<&CollectionRow> {
+        let rows = &self.rows.collections;
+        rows.binary_search_by_key(&number, |row| row.number).ok().map(|index| &rows[index])
+    }
+
+    /// The identity of a seed, also of one that is gone.
+    pub fn seed_identity(&self, number: SeedId) -> Option<&Identity> {
+        self.identities.get(number.0 as usize)
+    }
+
+    /// The number of the seed that is known by `url`.
+    pub fn seed_number(&self, url: &Identity) -> Option<SeedId> {
+        self.by_identity.get(url.as_str()).copied()
+    }
+
+    /// The seed of this number, also one that is gone.
+    pub fn seed(&self, number: SeedId) -> Option<&SeedRow> {
+        self.rows.seeds.get(number.0 as usize)
+    }
+
+    /// How entries of `seed` in `collection` are ordered.
+    pub fn order(&self, collection: &str, seed: Option<SeedId>) -> Order {
+        match seed.and_then(|seed| self.seed_identity(seed)) {
+            Some(seed) => self.scopes.order(collection, seed),
+            None => Order::Fifo,
+        }
+    }
+}
+
+/// A change of the catalog. Adding what is there and changing what is not are errors.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A new collection.
+    AddCollection(CollectionSpec),
+    /// Another state of a collection.
+    SetCollection(CollectionSpec),
+    /// Whether a collection is harvested.
+    EnableCollection(String, bool),
+    /// A collection goes, with all its entries. Its profiles stay.
+    RemoveCollection(String),
+    /// A new profile.
+    AddProfile(Box<Profile>),
+    /// Another state of a profile.
+    SetProfile(Box<Profile>),
+    /// Whether a profile is harvested.
+    EnableProfile(String, bool),
+    /// A profile goes; entries may be out of scope when they are next touched.
+    RemoveProfile(String),
+    /// A new seed.
+    AddSeed(Seed),
+    /// Another state of a seed.
+    SetSeed(Seed),
+    /// Whether a seed is harvested.
+    EnableSeed(String, bool),
+    /// A seed goes; another one may take over its entries when they are next touched.
+    RemoveSeed(String),
+}
+
+impl Rows {
+    /// The rows after a change.
+    pub(crate) fn apply(&mut self, change: &Change) -> Result<()> {
+        match change {
+            Change::AddCollection(spec) => self.add_collection(spec),
+            Change::SetCollection(spec) => {
+                self.collection_mut(&spec.id)?.spec = spec.clone();
+                Ok(())
+            }
+            Change::EnableCollection(id, enabled) => {
+                self.collection_mut(id)?.spec.enabled = *enabled;
+                Ok(())
+            }
+            Change::RemoveCollection(id) => {
+                self.collection_mut(id)?;
+                self.collections.retain(|row| row.spec.id != *id);
+                Ok(())
+            }
+            Change::AddProfile(profile) => {
+                if self.profiles.iter().any(|known| known.id == profile.id) {
+                    return Err(Error::exists("profile", &profile.id));
+                }
+                self.profiles.push((**profile).clone());
+                Ok(())
+            }
+            Change::SetProfile(profile) => {
+                *self.profile_mut(&profile.id)? = (**profile).clone();
+                Ok(())
+            }
+            Change::EnableProfile(id, enabled) => {
+                self.profile_mut(id)?.enabled = *enabled;
+                Ok(())
+            }
+            Change::RemoveProfile(id) => {
+                self.profile_mut(id)?;
+                self.profiles.retain(|profile| profile.id != *id);
+                Ok(())
+            }
+            Change::AddSeed(seed) => self.add_seed(seed),
+            Change::SetSeed(seed) => {
+                self.seed_mut(&seed.url)?.seed = seed.clone();
+                Ok(())
+            }
+            Change::EnableSeed(url, enabled) => {
+                self.seed_mut(url)?.seed.enabled = *enabled;
+                Ok(())
+            }
+            Change::RemoveSeed(url) => {
+                self.seed_mut(url)?.is_gone = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn add_collection(&mut self, spec: &CollectionSpec) -> Result<()> {
+        if spec.id.is_empty() || spec.id.chars().any(char::is_control) {
+            return Err(Error::Configuration(format!("{:?} is not a name for a collection", spec.id)));
+        }
+        if self.collections.iter().any(|row| row.spec.id == spec.id) {
+            return Err(Error::exists("collection", &spec.id));
+        }
+        let number = CollectionId(self.next_collection);
+        self.next_collection += 1;
+        self.collections.push(CollectionRow { number, spec: spec.clone() });
+        Ok(())
+    }
+
+    fn add_seed(&mut self, seed: &Seed) -> Result<()> {
+        let url = parse_seed(&seed.url)?;
+        let known = self.seeds.iter().find(|row| Identity::parse(&row.seed.url).is_ok_and(|known| known == url));
+        match known.map(|row| (row.number, row.is_gone)) {
+            Some((_, false)) => Err(Error::exists("seed", &seed.url)),
+            // The number of a seed that comes back is its old one: its entries are its own again.
+            Some((number, true)) => {
+                let row = &mut self.seeds[number.0 as usize];
+                (row.seed, row.is_gone) = (seed.clone(), false);
+                Ok(())
+            }
+            None => {
+                let number = SeedId(u32::try_from(self.seeds.len()).unwrap_or(u32::MAX));
+                self.seeds.push(SeedRow { number, seed: seed.clone(), is_gone: false, harvest: 0 });
+                Ok(())
+            }
+        }
+    }
+
+    fn collection_mut(&mut self, id: &str) -> Result<&mut CollectionRow> {
+        let found = self.collections.iter_mut().find(|row| row.spec.id == id);
+        found.ok_or_else(|| Error::not_found("collection", id))
+    }
+
+    fn profile_mut(&mut self, id: &str) -> Result<&mut Profile> {
+        let found = self.profiles.iter_mut().find(|profile| profile.id == id);
+        found.ok_or_else(|| Error::not_found("profile", id))
+    }
+
+    fn seed_mut(&mut self, url: &str) -> Result<&mut SeedRow> {
+        let wanted = parse_seed(url)?;
+        let is_it = |row: &&mut SeedRow| Identity::parse(&row.seed.url).is_ok_and(|known| known == wanted);
+        let found = self.seeds.iter_mut().filter(|row| !row.is_gone).find(is_it);
+        found.ok_or_else(|| Error::not_found("seed", url))
+    }
+}
+
+fn parse_seed(url: &str) -> Result<Identity> {
+    Identity::parse(url).map_err(|cause| Error::Configuration(format!("seed {url:?}: {cause}")))
+}

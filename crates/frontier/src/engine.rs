@@ -1,0 +1,161 @@
+//! The rules of the queue, once for every store.
+//!
+//! Each verb is one function over a [`Tx`]: what a store shows the engine of itself while one call
+//! runs. The functions decide with `forager-core` and tell the store what to change; a store
+//! holds indexes and no rule. So a rule cannot come out differently on another store.
+
+mod catalog;
+mod complete;
+mod discover;
+mod explain;
+mod hosts;
+mod image;
+mod jobs;
+mod lease;
+mod priority;
+mod read;
+
+use std::sync::Arc;
+
+pub(crate) use catalog::{configure, start};
+pub(crate) use complete::{complete, extend, release, settle};
+pub(crate) use discover::discover;
+pub(crate) use explain::explain;
+pub(crate) use hosts::{hosts, set_hosts};
+pub(crate) use image::{export, import};
+pub(crate) use jobs::{jobs, start_job, steer_job};
+pub(crate) use lease::lease;
+pub(crate) use read::{entry, list, plan, stats};
+
+use crate::catalog::Catalog;
+use crate::entry::{
+    CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token,
+};
+use crate::error::Result;
+use crate::host::{Host, InFlight, Opens};
+use crate::moment::Moment;
+use crate::settings::Settings;
+use crate::verbs::{EventRow, Tally};
+
+/// A new entry.
+#[derive(Debug)]
+pub(crate) struct NewEntry<'a> {
+    /// The text by which it is known in its queue: the identity, or the URL in a plain collection.
+    pub(crate) identity: &'a str,
+    /// What is requested.
+    pub(crate) url: &'a str,
+    pub(crate) standing: Standing,
+    pub(crate) record: Record,
+}
+
+/// Which queues a call is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// Those of these collections.
+    pub(crate) collections: Vec<CollectionId>,
+    /// Those with this key.
+    pub(crate) key: Option<String>,
+}
+
+/// What the queues that are wanted wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outlook {
+    /// Of the hosts that are closed though something is due there, the one that opens first.
+    /// Of several, the one with the lowest queue number.
+    pub(crate) first_open: Option<Opens>,
+    /// Of the queues with nothing due, the earliest due time.
+    pub(crate) first_due: Option<Moment>,
+    /// The lease that runs out first.
+    pub(crate) first_expiry: Option<Moment>,
+}
+
+/// How many entries there are in each state, in the order of [`State::ALL`].
+pub(crate) type Counts = [u64; State::ALL.len()];
+
+/// What a store shows the engine while one call runs. What the engine changes is seen by the same
+/// call at once; it becomes durable, all together, when the call ends.
+///
+/// An entry is *ready* if it is queued and due, and a queue if it has a ready entry. A ready queue
+/// is *open* if its host is, by [`Host::opens`].
+pub(crate) trait Tx {
+    fn settings(&self) -> &Arc<Settings>;
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// Puts another catalog in place.
+    fn set_catalog(&mut self, catalog: Arc<Catalog>);
+    /// Drops all entries and queues of a collection, and the hosts of its own. Returns how many entries.
+    fn clear_collection(&mut self, collection: CollectionId) -> Result<u64>;
+    fn tally(&self, collection: CollectionId) -> Tally;
+    fn set_tally(&mut self, collection: CollectionId, tally: Tally);
+
+    /// The entry that is known by `identity` in a queue.
+    fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>>;
+    /// Where an entry stands; none if it was removed.
+    fn standing(&self, entry: EntryId) -> Option<Standing>;
+    /// What an entry requests, and what was learned of it.
+    fn load(&self, entry: EntryId) -> Result<(String, Record)>;
+    fn insert(&mut self, new: NewEntry<'_>) -> EntryId;
+    fn set_standing(&mut self, entry: EntryId, standing: Standing);
+    fn set_record(&mut self, entry: EntryId, record: Record);
+    fn remove(&mut self, entry: EntryId);
+
+    /// The queue of a key in a collection; it and its host are made if they are not there. The hosts
+    /// of planned collections are shared; `is_plain` collections have their own.
+    fn queue(&mut self, collection: CollectionId, key: &str, is_plain: bool) -> QueueId;
+    fn find_queue(&self, collection: CollectionId, key: &str) -> Option<QueueId>;
+    /// The collection and the host of a queue.
+    fn queue_parts(&self, queue: QueueId) -> (CollectionId, HostId);
+    /// All queues, in the order of their numbers.
+    fn queues(&self) -> Vec<QueueId>;
+    /// The entries of a queue by state.
+    fn queue_counts(&self, queue: QueueId) -> Counts;
+
+    /// The host of a key, shared or of a plain collection; made if it is not there.
+    fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId;
+    /// The key of a host, and the plain collection it belongs to.
+    fn host_key(&self, host: HostId) -> (&str, Option<CollectionId>);
+    fn host(&self, host: HostId) -> &Host;
+    fn set_host(&mut self, host: HostId, state: Host);
+    /// What is under way at a host.
+    fn in_flight(&self, host: HostId) -> InFlight;
+    /// All hosts, in the order of their numbers.
+    fn all_hosts(&self) -> Vec<HostId>;
+
+    /// A number that was never used before.
+    fn next_token(&mut self) -> Token;
+    /// A number higher than that of every earlier turn.
+    fn next_turn(&mut self) -> u64;
+    /// Records a lease, or another end of one. The entry is set to leased by the engine.
+    fn grant(&mut self, lease: Lease);
+    fn lease(&self, token: Token) -> Option<Lease>;
+    fn lease_of(&self, entry: EntryId) -> Option<Lease>;
+    /// Forgets a lease.
+    fn end_lease(&mut self, token: Token);
+    /// Leases that ran out by `now`, by (end, token).
+    fn expired(&self, now: Moment) -> Vec<Lease>;
+
+    /// What is due by `now` becomes ready. Returns queued entries whose score steps by `now`, in the order of
+    /// their numbers.
+    fn wake(&mut self, now: Moment) -> Vec<EntryId>;
+    /// Of the wanted queues that are ready and open, the one with the lowest (turn, number), if its turn is
+    /// lower than `below`.
+    fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId>;
+    /// The ready entry of a queue that comes first: by (priority descending, due time if it goes by
+    /// that, number); or, of those that go by their due time, the one with the lowest (due time, number).
+    /// The engine leases, moves or removes it before it takes another.
+    fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId>;
+    /// What the wanted queues wait for, when none of them is ready and open.
+    fn outlook(&self, wanted: &Wanted) -> Outlook;
+
+    /// Appends to the log of events.
+    fn emit(&mut self, at: Moment, collection: &str, subject: &str, event: crate::verbs::Event);
+    /// The log from a position on.
+    fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>>;
+
+    /// Up to `limit` entries after `after` that `keep` wants, in the order of their numbers.
+    fn scan(
+        &self,
+        after: Option<EntryId>,
+        limit: usize,
+        keep: &mut dyn FnMut(EntryId, &Standing) -> bool,
+    ) -> Vec<EntryId>;
+}

@@ -1,0 +1,135 @@
+//! All that speaks for and against a URL.
+
+use serde::Serialize;
+
+use crate::host::Gate;
+use crate::moment::Moment;
+use crate::verbs::EntryView;
+
+/// The whole derivation of what happens with a URL, and when.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// What happens with it, in one sentence.
+    pub verdict: String,
+    /// For a URL that is not fetched now: what would have to change.
+    pub would_need: Vec<String>,
+    /// The URL in its forms.
+    pub forms: Forms,
+    /// Whether it is in scope, and the rule that says so.
+    pub scope: Scope,
+    /// What its priority is made of, term by term.
+    pub priority: PriorityTerms,
+    /// What kind of page it is taken for.
+    pub class: ClassView,
+    /// What its scans have taught, and the interval that follows.
+    pub evidence: Option<EvidenceView>,
+    /// When it is due, and why then.
+    pub due: Option<DueView>,
+    /// Every gate of its host.
+    pub gates: Vec<GateView>,
+    /// Its place among the entries of its host, from 1; none if it does not wait there.
+    pub place_in_queue: Option<u64>,
+    /// How many entries wait at its host.
+    pub queue_length: u64,
+    /// The entry; none if the URL was never seen.
+    pub entry: Option<EntryView>,
+}
+
+/// A URL in its forms.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Forms {
+    /// As it was given.
+    pub given: String,
+    /// What is requested.
+    pub fetch: String,
+    /// What counts as the same page.
+    pub identity: String,
+    /// How it sorts.
+    pub surt: String,
+    /// The politeness unit.
+    pub host: String,
+}
+
+/// Whether a URL is in scope.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scope {
+    /// `fetch`, `postpone` or `remove` for an entry, `add` or `ignore` for a URL never seen.
+    pub action: String,
+    /// The rule that decided.
+    pub rule: String,
+    /// The seed it is judged by.
+    pub seed: Option<String>,
+    /// How far from that seed.
+    pub depth: Option<u32>,
+}
+
+/// What a priority is made of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PriorityTerms {
+    /// The order of the profile.
+    pub order: String,
+    /// The priority, 0 to 1; none for a URL never seen.
+    pub value: Option<f64>,
+    /// Each term, as it was added.
+    pub terms: Vec<String>,
+    /// When it changes by itself.
+    pub next_step: Option<Moment>,
+}
+
+/// What kind of page it is taken for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClassView {
+    /// What it is made of.
+    pub node_type: String,
+    /// What it is for.
+    pub node_role: Option<String>,
+    /// How urgent its changes are.
+    pub risk: String,
+    /// What decided.
+    pub reasons: Vec<String>,
+}
+
+/// What the scans of a page have taught.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceView {
+    /// How often it changes, 0 to 1.
+    pub velocity: f64,
+    /// How many scans that is from.
+    pub scans: u64,
+    /// When it last changed.
+    pub last_changed: Option<Moment>,
+    /// The interval that follows, before its random part.
+    pub interval: String,
+    /// What the interval is made of.
+    pub reasons: Vec<String>,
+}
+
+/// When an entry is due.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DueView {
+    /// The instant.
+    pub at: Moment,
+    /// Whether that has come.
+    pub is_due: bool,
+    /// Why then.
+    pub because: String,
+}
+
+/// A gate of a host.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GateView {
+    /// Which one.
+    pub gate: Gate,
+    /// Whether it is open.
+    pub is_open: bool,
+    /// When it opens; none if it is open, or if nothing is sure to open it.
+    pub opens: Option<Moment>,
+}

@@ -1,0 +1,163 @@
+//! The politeness unit: what a host has to say about when it may be asked again.
+
+use std::fmt;
+
+use forager_core::time::Interval;
+use serde::{Deserialize, Serialize};
+
+use crate::moment::Moment;
+use crate::settings::Politeness;
+
+/// What is known of a host. All of it is durable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// What was set for this host alone.
+    pub settings: HostSettings,
+    /// No fetch before this: the delay after the last one.
+    pub next_allowed: Moment,
+    /// No fetch before this: the host failed, or asked for a pause.
+    pub back_off_until: Moment,
+    /// Failures of its own in a row.
+    pub failures: u32,
+    /// How many entries it has handed out.
+    pub served: u64,
+    /// How many fetches were completed.
+    pub fetched: u64,
+    /// When it last took its turn; hosts with a lower one go first.
+    pub turn: u64,
+}
+
+/// What can be set for a single host; what is not takes the general setting.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostSettings {
+    /// The time between two fetches.
+    pub delay: Option<Interval>,
+    /// No fetch before this; [`Moment::NEVER`] if only a person can change it.
+    pub blocked_until: Option<Moment>,
+    /// How many fetches may be under way.
+    pub in_flight: Option<u32>,
+    /// How many fetches there may be altogether.
+    pub fetch_limit: Option<u64>,
+    /// What robots.txt says of the whole host.
+    pub robots: Option<Robots>,
+}
+
+/// What robots.txt says of a whole host, and until when that holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Robots {
+    /// Whether anything may be fetched at all.
+    pub allowed: bool,
+    /// When it has to be read again.
+    pub expires: Moment,
+}
+
+/// A reason why a host may not be asked now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Gate {
+    /// The delay after the last fetch.
+    Delay,
+    /// The host failed, or asked for a pause.
+    BackOff,
+    /// It was blocked.
+    Blocked,
+    /// As many fetches are under way as may be.
+    InFlight,
+    /// As many fetches were made as may be.
+    FetchLimit,
+    /// robots.txt forbids it.
+    Robots,
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Delay => "delay between fetches",
+            Self::BackOff => "back-off after failures",
+            Self::Blocked => "blocked",
+            Self::InFlight => "in-flight limit",
+            Self::FetchLimit => "fetch limit",
+            Self::Robots => "robots.txt",
+        })
+    }
+}
+
+/// When a host opens, and the gate that opens last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opens {
+    /// [`Moment::NEVER`] if nothing but a change from outside opens it.
+    pub at: Moment,
+    /// The gate that decides; none if the host was never closed.
+    pub gate: Option<Gate>,
+}
+
+impl Opens {
+    /// Whether the host may be asked.
+    pub fn is_open(self, now: Moment) -> bool {
+        self.at <= now
+    }
+}
+
+/// What a host has under way: how many leases, and when the first of them runs out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InFlight {
+    /// How many.
+    pub count: u32,
+    /// When the first runs out.
+    pub first_expiry: Option<Moment>,
+}
+
+impl Host {
+    /// Every gate of the host, with the time at which it opens.
+    pub fn gates(&self, in_flight: InFlight, politeness: &Politeness, is_plain: bool) -> [(Gate, Moment); 6] {
+        let settings = &self.settings;
+        let never_if = |shut: bool| if shut { Moment::NEVER } else { Moment::ZERO };
+        let limit = settings.in_flight.or((!is_plain).then_some(politeness.in_flight));
+        let busy = limit.is_some_and(|limit| in_flight.count >= limit);
+        let robots = settings.robots.filter(|robots| !robots.allowed);
+        [
+            (Gate::Delay, self.next_allowed),
+            (Gate::BackOff, self.back_off_until),
+            (Gate::Blocked, settings.blocked_until.unwrap_or_default()),
+            (
+                Gate::InFlight,
+                if busy { in_flight.first_expiry.unwrap_or(Moment::NEVER) } else { Moment::ZERO },
+            ),
+            (Gate::FetchLimit, never_if(settings.fetch_limit.is_some_and(|limit| self.fetched >= limit))),
+            (Gate::Robots, robots.map_or(Moment::ZERO, |robots| robots.expires)),
+        ]
+    }
+
+    /// When the last of its gates opens.
+    pub fn opens(&self, in_flight: InFlight, politeness: &Politeness, is_plain: bool) -> Opens {
+        let gates = self.gates(in_flight, politeness, is_plain);
+        let last = gates.into_iter().max_by_key(|(_, at)| *at);
+        match last {
+            Some((gate, at)) if at > Moment::ZERO => Opens { at, gate: Some(gate) },
+            _ => Opens { at: Moment::ZERO, gate: None },
+        }
+    }
+
+    /// The wait before the next fetch: random between the bounds, and yet the same wherever it is
+    /// worked out, for it is drawn from the key of the host and the number of the fetch.
+    pub fn delay_millis(&self, key: &str, politeness: &Politeness, is_plain: bool) -> u64 {
+        let millis = |interval: Interval| to_millis(interval);
+        if let Some(delay) = self.settings.delay {
+            return millis(delay);
+        }
+        if is_plain {
+            return 1000;
+        }
+        let (shortest, longest) = (millis(politeness.delay), millis(politeness.max_delay.max(politeness.delay)));
+        let drawn = xxhash_rust::xxh3::xxh3_64_with_seed(key.as_bytes(), self.served);
+        shortest + drawn % (longest - shortest + 1)
+    }
+}
+
+/// The milliseconds of an interval.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an interval is at most 100 years")]
+pub(crate) fn to_millis(interval: Interval) -> u64 {
+    (interval.as_secs_f64() * 1000.0).ceil() as u64
+}

@@ -1,0 +1,26 @@
+//! The queue of Forager: which URL may be fetched now, by whom, and why.
+//!
+//! [`Frontier`] is the seam: verbs that take batches, are told the time, and are atomic. Behind it
+//! stands one engine, which holds every rule, and several stores, which hold none:
+//! [`Memory`] is the plain model, `Embedded` keeps everything in one folder.
+
+pub mod catalog;
+pub mod entry;
+pub mod error;
+pub mod explain;
+pub mod host;
+pub mod moment;
+pub mod settings;
+pub mod store;
+pub mod verbs;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
+mod engine;
+
+pub use error::{Error, Result};
+pub use moment::Moment;
+pub use settings::Settings;
+pub use store::Memory;
+pub use verbs::Frontier;

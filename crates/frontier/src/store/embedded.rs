@@ -1,0 +1,1 @@
+//! The default store: one folder, on fjall.
