@@ -1,0 +1,102 @@
+//! The commands that follow a queue, take it elsewhere, and look after it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::StoreArgs;
+
+/// Print what happened: changes found, pages given up or removed, jobs finished
+///
+/// Each row has its `position`; `--from` goes on from one.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment, after_long_help = "Example:\n  $ forager events --limit 1\n  OUTPUT")]
+pub(crate) struct EventsArgs {
+    /// The position to begin at
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) from: u64,
+
+    /// How many at most [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// Go on and print what happens, until Ctrl-C
+    ///
+    /// Looks once a second, and leaves the queue to other commands in between.
+    #[arg(long, verbatim_doc_comment)]
+    pub(crate) follow: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Write collections as JSON Lines, with all it takes to build them again
+///
+/// A collection begins with a line about itself, its profiles, seeds and host settings; each
+/// entry follows on a line of its own. A file is put in place when it is complete.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "Example:\n  $ forager export --collection news news.jsonl --now 2024-06-15T08:02:00Z\n  OUTPUT\n  $ head -1 news.jsonl\n  OUTPUT"
+)]
+pub(crate) struct ExportArgs {
+    /// The file to write [default: standard output]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Only this collection
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Take in what was exported
+///
+/// Collections, profiles and seeds are made where they are not there yet; what is there stays as it
+/// is. Prints each change, then how many entries were `added`, `present` and `bad`.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "Example:\n  $ forager import news.jsonl --data copy --now 2024-06-15T08:03:00Z\n  OUTPUT"
+)]
+pub(crate) struct ImportArgs {
+    /// Files to read, `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Take them into a collection of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Copy the queue as it is now into another folder
+///
+/// The copy is a queue by itself: `--data` takes it.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "Example:\n  $ forager backup monday\n  $ forager collection list --data monday | grep -o '\"id\":\"[a-z]*\"'\n  OUTPUT"
+)]
+pub(crate) struct BackupArgs {
+    /// The folder to write; it must not be there yet
+    #[arg(value_name = "DIR")]
+    pub(crate) target: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Verify every invariant of the queue
+///
+/// Prints one row for each thing that is wrong. The exit status is 1 if there is any.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment, after_long_help = "Example:\n  $ forager check && echo sound\n  sound")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}

@@ -1,0 +1,246 @@
+//! The commands that look into the queue, and that set its hosts.
+
+use clap::{Args, Subcommand, ValueEnum};
+use forager_core::time::Interval;
+use forager_frontier::entry::State;
+use jiff::Timestamp;
+
+use super::{StoreArgs, named};
+
+/// Say all that speaks for and against a URL, seen or never seen
+///
+/// Its forms; whether it is in scope, and the rule that says so; its priority, term by term; its
+/// class; what its scans have taught; when it is due and why; each gate of its host; its place in
+/// the queue; and, if it is not fetched now, what would have to change.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = r#"Example:
+  $ forager explain https://www.db.no/sport --format table --now 2024-06-15T08:00:30Z
+  OUTPUT"#
+)]
+pub(crate) struct ExplainArgs {
+    /// The URL
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    /// The collection [default: the only one there is]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Which entries to list.
+#[derive(Debug, Args)]
+pub(crate) struct QueueListArgs {
+    /// Of this collection
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    /// Of this host
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+
+    /// In this state
+    #[arg(long, value_parser = named::<State>(&["queued", "leased", "done", "failed"]))]
+    pub(crate) state: Option<State>,
+
+    /// Whose URL starts with this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+
+    /// Whose URL contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contains: Option<String>,
+
+    /// How many at most [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// Go on after the entry with this `id`
+    #[arg(long, value_name = "ID")]
+    pub(crate) after: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// An entry to show.
+#[derive(Debug, Args)]
+pub(crate) struct QueueShowArgs {
+    /// The URL
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    /// The collection [default: the only one there is]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// What to plan.
+#[derive(Debug, Args)]
+pub(crate) struct QueuePlanArgs {
+    /// How many entries
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+
+    /// Of this collection only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    /// Of this host only
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Which hosts to list.
+#[derive(Debug, Args)]
+pub(crate) struct QueueHostsArgs {
+    /// Only this one
+    #[arg(value_name = "HOST")]
+    pub(crate) host: Option<String>,
+
+    /// Those with entries of this collection
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    /// How many at most [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QueueCommand {
+    /// List entries in the order of their arrival
+    #[command(
+        after_long_help = "Example:\n  $ forager queue list --format table --now 2024-06-15T08:01:00Z\n  OUTPUT"
+    )]
+    List(QueueListArgs),
+    /// Show an entry with all that was learned of it
+    #[command(
+        after_long_help = "Example:\n  $ forager queue show https://www.db.no/ --format table --now 2024-06-15T08:01:00Z\n  OUTPUT"
+    )]
+    Show(QueueShowArgs),
+    /// Show what would be handed out next, and when, if every fetch took no time
+    #[command(
+        after_long_help = "Example:\n  $ forager queue plan -n 2 --format table --now 2024-06-15T08:01:00Z\n  OUTPUT"
+    )]
+    Plan(QueuePlanArgs),
+    /// List hosts: what waits there, and whether they may be asked
+    #[command(
+        after_long_help = "Example:\n  $ forager queue hosts --format table --now 2024-06-15T08:01:00Z\n  OUTPUT"
+    )]
+    Hosts(QueueHostsArgs),
+    /// Count the entries of each collection
+    #[command(after_long_help = "Example:\n  $ forager queue stats --now 2024-06-15T08:01:00Z\n  OUTPUT")]
+    Stats {
+        /// Of this collection only
+        #[arg(long, value_name = "NAME")]
+        collection: Option<String>,
+
+        #[command(flatten)]
+        store: StoreArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HostCommand {
+    /// Set what holds for a single host; what is not named stays as it is
+    ///
+    /// A value of `default` goes back to the general setting, that of `[politeness]`. Prints the host.
+    #[command(
+        verbatim_doc_comment,
+        after_long_help = "Example:\n  $ forager host set www.db.no --delay 10s --in-flight 1 --now 2024-06-15T08:01:00Z\n  OUTPUT"
+    )]
+    Set(Box<HostSetArgs>),
+}
+
+/// What to set for a host.
+#[derive(Debug, Args)]
+pub(crate) struct HostSetArgs {
+    /// The host, or queue key
+    #[arg(value_name = "HOST")]
+    pub(crate) host: String,
+
+    /// The plain collection that the queue key belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    /// The time between two fetches
+    #[arg(long, value_name = "TIME", value_parser = setting::<Interval>)]
+    pub(crate) delay: Option<Setting<Interval>>,
+
+    /// How many fetches may be under way
+    #[arg(long, value_name = "N", value_parser = setting::<u32>)]
+    pub(crate) in_flight: Option<Setting<u32>>,
+
+    /// How many fetches there may be altogether
+    #[arg(long, value_name = "N", value_parser = setting::<u64>)]
+    pub(crate) fetch_limit: Option<Setting<u64>>,
+
+    /// Fetch nothing before this time
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["block", "unblock"])]
+    pub(crate) block_until: Option<Timestamp>,
+
+    /// Fetch nothing until it is unblocked
+    #[arg(long, conflicts_with = "unblock")]
+    pub(crate) block: bool,
+
+    /// Take back a block
+    #[arg(long)]
+    pub(crate) unblock: bool,
+
+    /// What robots.txt says of the whole host
+    #[arg(long, value_enum)]
+    pub(crate) robots: Option<RobotsWord>,
+
+    /// Until when that holds [default: 24 hours from now]
+    #[arg(long, value_name = "TIME", requires = "robots")]
+    pub(crate) robots_until: Option<Timestamp>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// What robots.txt says of a whole host.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RobotsWord {
+    /// Something may be fetched
+    Allow,
+    /// Nothing may be fetched
+    Forbid,
+    /// Forget what was said
+    Default,
+}
+
+/// A value of its own, or the general one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Setting<T> {
+    Default,
+    Own(T),
+}
+
+impl<T> Setting<T> {
+    /// The value of its own.
+    pub(crate) fn own(self) -> Option<T> {
+        match self {
+            Self::Default => None,
+            Self::Own(value) => Some(value),
+        }
+    }
+}
+
+fn setting<T: std::str::FromStr>(text: &str) -> Result<Setting<T>, T::Err> {
+    if text == "default" { Ok(Setting::Default) } else { text.parse().map(Setting::Own) }
+}
