@@ -58,6 +58,7 @@ pub(crate) struct Wanted {
 
 /// What the queues that are wanted wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "each is the first of its kind")]
 pub(crate) struct Outlook {
     /// Of the hosts that are closed though something is due there, the one that opens first.
     /// Of several, the one with the lowest queue number.

@@ -9,7 +9,7 @@ use super::priority::prioritise;
 use super::rules::Words;
 use super::{Tx, Wanted, note_removal, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Limits, Steering};
-use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State};
+use crate::entry::{CollectionId, EntryId, Lease, QueueId, Record, Standing, State};
 use crate::error::Result;
 use crate::host::{Gate, Host, Opens};
 use crate::moment::Moment;
@@ -132,13 +132,16 @@ impl<'c> Counter<'c> {
         let mut host = Host { turn: tx.next_turn(), ..tx.host(host_id).clone() };
         let allowed = remaining(tx, collection, self.now);
         let allowed = usize::try_from(allowed).unwrap_or(usize::MAX).min(self.request.per_host);
+        let opens =
+            |tx: &T, host: &Host| host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
         let mut handed_out = 0;
         while handed_out < allowed && self.leased.len() < self.request.max && self.looks > 0 {
             // Clients of a plain collection pace what they get at once by themselves.
-            if handed_out > 0 && !is_plain && !self.opens(tx, &host, host_id, is_plain).is_open(self.now) {
+            if handed_out > 0 && !is_plain && !opens(tx, &host).is_open(self.now) {
                 break;
             }
-            let as_oldest = !is_plain && self.is_turn_of_oldest(tx, &host);
+            let reserved = tx.settings().reserved.0.get();
+            let as_oldest = !is_plain && is_turn_of_oldest(reserved, host.served);
             let oldest = if as_oldest { tx.take(queue, true) } else { None };
             let Some(entry) = oldest.or_else(|| tx.take(queue, false)) else { break };
             self.looks -= 1;
@@ -154,14 +157,6 @@ impl<'c> Counter<'c> {
             self.wanted.collections.retain(|other| *other != number);
         }
         Ok(())
-    }
-
-    fn opens<T: Tx>(&self, tx: &T, host: &Host, id: HostId, is_plain: bool) -> Opens {
-        host.opens(tx.in_flight(id), &tx.settings().politeness, is_plain)
-    }
-
-    fn is_turn_of_oldest<T: Tx>(&self, tx: &T, host: &Host) -> bool {
-        is_turn_of_oldest(tx.settings().reserved.0.get(), host.served)
     }
 
     /// Hands out an entry, unless the rules of scope have it wait or go. Returns whether it did.
