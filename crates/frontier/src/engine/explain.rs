@@ -140,7 +140,7 @@ impl Subject<'_> {
         let Some((identity, seed)) = judged_by(self.catalog, self.row, standing, url) else {
             return text("remove", "seed gone".to_owned(), None);
         };
-        let entry = scope_entry(self.row, &identity, &seed, standing, record);
+        let entry = scope_entry(self.row, &identity, seed, standing, record);
         let verdict = before_fetch(self.catalog.scopes(), &entry, self.now.timestamp());
         let action = match verdict.action {
             FetchAction::Fetch => "fetch",

@@ -217,7 +217,7 @@ impl<'c> Counter<'c> {
             note_removal(tx, collection, id, "seed gone", self.now)?;
             return Ok(None);
         };
-        let entry = scope_entry(collection, &identity, &seed, standing, record);
+        let entry = scope_entry(collection, &identity, seed, standing, record);
         let verdict = before_fetch(self.catalog.scopes(), &entry, self.now.timestamp());
         if let Some(heir) = verdict.seed.filter(|_| verdict.taken_over) {
             standing.seed = self.catalog.seed_number(heir).or(standing.seed);
@@ -248,15 +248,15 @@ pub(super) fn is_turn_of_oldest(reserved_percent: u8, served: u64) -> bool {
 }
 
 /// The identity of an entry and of its seed. An entry without a seed has none to be judged by.
-pub(super) fn judged_by(
-    catalog: &Catalog,
+pub(super) fn judged_by<'c>(
+    catalog: &'c Catalog,
     collection: &CollectionRow,
     standing: &Standing,
     url: &str,
-) -> Option<(Identity, Identity)> {
+) -> Option<(Identity, &'c Identity)> {
     let fetch = FetchUrl::parse(url).ok()?;
     let identity = catalog.scopes().identity(&collection.spec.id, &fetch);
-    let seed = catalog.seed_identity(standing.seed?)?.clone();
+    let seed = catalog.seed_identity(standing.seed?)?;
     Some((identity, seed))
 }
 
