@@ -5,11 +5,13 @@ use std::sync::Arc;
 use forager_core::scope::before_fetch::{Action as ScopeAction, Entry, Verdict, before_fetch};
 use forager_core::url::{FetchUrl, Identity};
 
+use rustc_hash::FxHashMap;
+
 use super::priority::prioritise;
 use super::rules::Words;
 use super::{Tx, Wanted, note_removal, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Limits, Steering};
-use crate::entry::{CollectionId, EntryId, Lease, QueueId, Record, Standing, State};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State};
 use crate::error::Result;
 use crate::host::{Gate, Host, Opens};
 use crate::moment::Moment;
@@ -31,6 +33,7 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
         wanted: Wanted { collections: eligible.open, key: request.host.clone() },
         now,
         leased: Vec::new(),
+        served: FxHashMap::default(),
         looks: request.max.saturating_mul(10).saturating_add(MOST_LOOKS),
         words: Words::new(),
     };
@@ -107,6 +110,8 @@ struct Counter<'c> {
     wanted: Wanted,
     now: Moment,
     leased: Vec<Leased>,
+    /// How many each host has handed out: several collections may share one.
+    served: FxHashMap<HostId, usize>,
     looks: usize,
     words: Words<Verdict<'c>>,
 }
@@ -129,9 +134,13 @@ impl<'c> Counter<'c> {
         let (number, host_id) = tx.queue_parts(queue);
         let Some(collection) = self.catalog.collection_numbered(number) else { return Ok(()) };
         let is_plain = collection.spec.kind == Kind::Plain;
-        let mut host = Host { turn: tx.next_turn(), ..tx.host(host_id).clone() };
+        let mut host = tx.host(host_id).clone();
+        host.take_turn(number, tx.next_turn());
         let allowed = remaining(tx, collection, self.now);
-        let allowed = usize::try_from(allowed).unwrap_or(usize::MAX).min(self.request.per_host);
+        let of_host = self.served.entry(host_id).or_default();
+        let allowed = usize::try_from(allowed)
+            .unwrap_or(usize::MAX)
+            .min(self.request.per_host.saturating_sub(*of_host));
         let opens =
             |tx: &T, host: &Host| host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
         let mut handed_out = 0;
@@ -152,6 +161,7 @@ impl<'c> Counter<'c> {
                 host.next_allowed = self.now.after_millis(delay);
             }
         }
+        *self.served.entry(host_id).or_default() += handed_out;
         tx.set_host(host_id, host);
         if remaining(tx, collection, self.now) == 0 {
             self.wanted.collections.retain(|other| *other != number);

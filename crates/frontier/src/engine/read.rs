@@ -219,7 +219,7 @@ fn simulate<T: Tx>(
             () => Some(WaitsFor::Others),
         };
         let turn = Turn { at: (at < Moment::NEVER).then_some(at), entry, waits_for };
-        planned.push(((at, host.turn, queue, place), turn));
+        planned.push(((at, host.turn(row.number), queue, place), turn));
         host.served += 1;
         free = at.after_millis(host.delay_millis(tx.host_key(host_id).0, &settings.politeness, is_plain));
     }
