@@ -94,21 +94,21 @@ impl<T> Batch<T> {
         call: &mut impl FnMut(&[T], &mut Output) -> anyhow::Result<Refused>,
     ) -> anyhow::Result<()> {
         // Halves that are still to be handed on, the next one last.
-        let mut parts = Vec::from([0..self.items.len()]);
-        while let Some(part) = parts.pop().filter(|part| !part.is_empty()) {
-            match call(&self.items[part.clone()], output) {
+        let mut parts = vec![(0, self.items.len())];
+        while let Some((start, end)) = parts.pop().filter(|(start, end)| start < end) {
+            match call(&self.items[start..end], output) {
                 Ok(refused) => {
                     for (index, problem) in refused {
-                        self.summary.refuse(&self.places[part.start + index], &problem);
+                        self.summary.refuse(&self.places[start + index], &problem);
                     }
                 }
                 Err(error) if !is_about_input(&error) => return Err(error),
-                Err(error) if part.len() == 1 => {
-                    self.summary.refuse(&self.places[part.start], &BadLine::whole(format_args!("{error:#}")));
+                Err(error) if end - start == 1 => {
+                    self.summary.refuse(&self.places[start], &BadLine::whole(format_args!("{error:#}")));
                 }
                 Err(_) => {
-                    let middle = part.start + part.len() / 2;
-                    parts.extend([middle..part.end, part.start..middle]);
+                    let middle = start.midpoint(end);
+                    parts.extend([(middle, end), (start, middle)]);
                 }
             }
         }

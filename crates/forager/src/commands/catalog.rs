@@ -4,8 +4,8 @@ use anyhow::bail;
 use forager_core::scope::{Profile, Seed};
 use forager_core::url::Identity;
 use forager_frontier::Frontier as _;
-use forager_frontier::catalog::{Catalog, Change, CollectionRow, CollectionSpec, Kind, SeedRow};
-use forager_frontier::verbs::{Stats, Target};
+use forager_frontier::catalog::{Catalog, Change, CollectionRow, CollectionSpec, Kind, Rows};
+use forager_frontier::verbs::{Stats, Tally, Target};
 use serde::Serialize;
 
 use super::seeds;
@@ -20,7 +20,7 @@ const COLLECTION_COLUMNS: &[&str] =
     &["id", "kind", "enabled", "profiles", "queued", "inFlight", "done", "failed", "hosts"];
 const PROFILE_COLUMNS: &[&str] =
     &["id", "collection", "enabled", "order", "scope", "depth", "every", "length", "include", "exclude"];
-const SEED_COLUMNS: &[&str] = &["url", "profiles", "enabled", "starts"];
+const SEED_COLUMNS: &[&str] = &["url", "profiles", "enabled"];
 const STARTED_COLUMNS: &[&str] = &["action", "collection", "url", "due", "rule"];
 
 pub(super) fn collection(command: &CollectionCommand) -> anyhow::Result<Outcome> {
@@ -197,8 +197,34 @@ struct CollectionView<'a> {
     is_job: bool,
     enabled: bool,
     profiles: Vec<&'a str>,
+    queued: u64,
+    in_flight: u64,
+    done: u64,
+    failed: u64,
+    hosts: u64,
     #[serde(flatten)]
-    counts: serde_json::Value,
+    tally: Tally,
+}
+
+impl<'a> CollectionView<'a> {
+    fn new(row: &'a CollectionRow, rows: &'a Rows, stats: &[Stats]) -> Self {
+        let spec = &row.spec;
+        let counted = stats.iter().find(|stats| stats.collection == spec.id).cloned().unwrap_or_default();
+        let own = rows.profiles.iter().filter(|profile| profile.collection == spec.id);
+        Self {
+            id: &spec.id,
+            kind: spec.kind,
+            is_job: spec.job.is_some(),
+            enabled: spec.enabled,
+            profiles: own.map(|profile| &*profile.id).collect(),
+            queued: counted.queued,
+            in_flight: counted.in_flight,
+            done: counted.done,
+            failed: counted.failed,
+            hosts: counted.hosts,
+            tally: counted.tally,
+        }
+    }
 }
 
 /// Prints the things of these names, or all if none are named: one row each, or all fields of each.
@@ -231,26 +257,7 @@ fn show_collections(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Resul
         Ok((store.ask(store.frontier.catalog())?, store.ask(store.frontier.stats(None, store.now))?))
     })?;
     let rows = catalog.rows();
-    let view = |row: &'_ CollectionRow| {
-        let counted = stats.iter().find(|stats| stats.collection == row.spec.id);
-        let mut counts = serde_json::to_value(counted).unwrap_or_default();
-        if let Some(counts) = counts.as_object_mut() {
-            counts.remove("collection");
-        }
-        (row.spec.clone(), counts)
-    };
-    let things: Vec<_> = rows.collections.iter().map(view).collect();
-    let views: Vec<CollectionView<'_>> = things
-        .iter()
-        .map(|(spec, counts)| CollectionView {
-            id: &spec.id,
-            kind: spec.kind,
-            is_job: spec.job.is_some(),
-            enabled: spec.enabled,
-            profiles: rows.profiles.iter().filter(|p| p.collection == spec.id).map(|p| &*p.id).collect(),
-            counts: counts.clone(),
-        })
-        .collect();
+    let views: Vec<_> = rows.collections.iter().map(|row| CollectionView::new(row, rows, &stats)).collect();
     show(args, COLLECTION_COLUMNS, "collection", names, &views, |view, name| view.id == name)
 }
 
@@ -261,22 +268,11 @@ fn show_profiles(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Result<O
     show(args, PROFILE_COLUMNS, "profile", names, &views?, |view, name| view["id"] == name)
 }
 
-/// A seed, as it is printed.
-#[derive(Serialize)]
-struct SeedView<'a> {
-    #[serde(flatten)]
-    seed: &'a Seed,
-    /// How often it was started.
-    starts: u8,
-}
-
 fn show_seeds(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Result<Outcome> {
     let catalog = store::with(args, Missing::Refuse, |store| store.ask(store.frontier.catalog()))?;
     let live = catalog.rows().seeds.iter().filter(|row| !row.is_gone);
-    let view = |row: &'_ SeedRow| (row.seed.clone(), row.harvest);
-    let things: Vec<_> = live.map(view).collect();
-    let views: Vec<_> = things.iter().map(|(seed, starts)| SeedView { seed, starts: *starts }).collect();
-    show(args, SEED_COLUMNS, "seed", names, &views, |view, name| is_same_url(&view.seed.url, name))
+    let seeds: Vec<&Seed> = live.map(|row| &row.seed).collect();
+    show(args, SEED_COLUMNS, "seed", names, &seeds, |seed, name| is_same_url(&seed.url, name))
 }
 
 /// Whether two texts are one URL.

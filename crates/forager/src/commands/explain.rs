@@ -11,15 +11,15 @@ use crate::output::Output;
 use crate::store::{self, Missing};
 
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
-    let (collection, explanation) = store::with(&args.store, Missing::Refuse, |store| {
+    let (collection, explanation, now) = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
         let explanation = store.ask(store.frontier.explain(&collection, &args.url, store.now))?;
-        Ok((collection, explanation))
+        Ok((collection, explanation, Moment::of(store.now)))
     })?;
     let mut output = Output::new(args.store.format(), &[]);
     if output.is_for_people() {
-        let text = in_words(&collection, &explanation, Moment::of(args.store.now.get()));
-        text.lines().try_for_each(|line| output.text(line))?;
+        let lines = in_words(&collection, &explanation, now);
+        lines.iter().try_for_each(|line| output.text(line))?;
     } else {
         output.row(&explanation)?;
     }
@@ -29,7 +29,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
 
 /// Paragraphs with a label each, aligned.
 struct Sheet {
-    text: String,
+    lines: Vec<String>,
 }
 
 /// How wide the labels are.
@@ -40,15 +40,16 @@ impl Sheet {
     fn add(&mut self, label: &str, lines: impl IntoIterator<Item = String>) {
         let mut label = label;
         for line in lines {
-            self.text += &format!("{label:LABEL$}{line}\n");
+            self.lines.push(format!("{label:LABEL$}{line}"));
             label = "";
         }
     }
 }
 
-fn in_words(collection: &str, it: &Explanation, now: Moment) -> String {
-    let title = format!("{}\nin collection {collection}, at {now}\n\n{}\n\n", it.forms.given, it.verdict);
-    let mut sheet = Sheet { text: title };
+fn in_words(collection: &str, it: &Explanation, now: Moment) -> Vec<String> {
+    let title = [it.forms.given.clone(), format!("in collection {collection}, at {now}")];
+    let mut sheet = Sheet { lines: title.into() };
+    sheet.lines.extend([String::new(), it.verdict.clone(), String::new()]);
     sheet.add("needs", it.would_need.iter().cloned());
     sheet.add("scope", scope(&it.scope));
     sheet.add(
@@ -83,7 +84,7 @@ fn in_words(collection: &str, it: &Explanation, now: Moment) -> String {
             format!("polite to     {}", it.forms.host),
         ],
     );
-    sheet.text
+    sheet.lines
 }
 
 fn scope(scope: &Scope) -> [String; 1] {
