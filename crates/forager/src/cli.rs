@@ -211,3 +211,14 @@ where
 {
     PossibleValuesParser::new(names).try_map(|name| serde_json::from_value(name.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    /// Clap finds most slips only when a command is used.
+    #[test]
+    fn every_command_can_be_used() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -164,9 +164,13 @@ fn collect_fields(name: &str, value: &Value, fields: &mut Vec<(String, String)>)
     }
 }
 
+/// What stands where there is nothing.
+const NOTHING: &str = "-";
+
 fn cell(value: Option<&Value>) -> String {
     match value {
-        None | Some(Value::Null) => "-".to_owned(),
+        None | Some(Value::Null) => NOTHING.to_owned(),
+        Some(Value::Array(items)) if items.is_empty() => NOTHING.to_owned(),
         Some(Value::String(text)) => harmless(text),
         Some(Value::Array(items)) => items.iter().map(|item| cell(Some(item))).collect::<Vec<_>>().join(", "),
         Some(Value::Object(object)) => {

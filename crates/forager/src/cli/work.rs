@@ -173,8 +173,8 @@ pub(crate) struct JobStartArgs {
     pub(crate) bytes: Option<u64>,
 
     /// End it after so long
-    #[arg(long, value_name = "TIME")]
-    pub(crate) time: Option<Interval>,
+    #[arg(long = "time", value_name = "TIME")]
+    pub(crate) duration: Option<Interval>,
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,

@@ -1,6 +1,8 @@
 //! `forager explain`
 
-use forager_frontier::explain::{ClassView, EvidenceView, Explanation, PriorityTerms, Scope};
+use forager_core::time::Interval;
+use forager_frontier::entry::Visit;
+use forager_frontier::explain::{ClassView, EvidenceView, Explanation, GateView, PriorityTerms, Scope};
 use forager_frontier::verbs::EntryView;
 use forager_frontier::{Frontier as _, Moment};
 
@@ -27,118 +29,128 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// Paragraphs with a label each, aligned.
-struct Sheet {
-    lines: Vec<String>,
-}
-
 /// How wide the labels are.
-const LABEL: usize = 10;
+const LABEL: usize = 12;
 
-impl Sheet {
-    /// A paragraph; nothing if it has no lines.
-    fn add(&mut self, label: &str, lines: impl IntoIterator<Item = String>) {
-        let mut label = label;
-        for line in lines {
-            self.lines.push(format!("{label:LABEL$}{line}"));
-            label = "";
-        }
-    }
-}
-
+/// The sentence that says it all, and below it what it follows from.
 fn in_words(collection: &str, it: &Explanation, now: Moment) -> Vec<String> {
-    let title = [it.forms.given.clone(), format!("in collection {collection}, at {now}")];
-    let mut sheet = Sheet { lines: title.into() };
-    sheet.lines.extend([String::new(), it.verdict.clone(), String::new()]);
-    sheet.add("needs", it.would_need.iter().cloned());
-    sheet.add("scope", scope(&it.scope));
-    sheet.add(
-        "due",
-        it.due.iter().map(|due| {
-            let state = if due.is_due { "due since" } else { "not before" };
-            format!("{state} {}: {}", due.at, due.because)
-        }),
-    );
-    let mut label = "host";
-    for gate in &it.gates {
-        let state = match gate.opens {
-            _ if gate.is_open => "open".to_owned(),
-            Some(opens) => format!("closed until {opens}"),
-            None => "closed until somebody opens it".to_owned(),
-        };
-        sheet.add(label, [format!("{:25}{state}", gate.gate.to_string())]);
-        label = "";
+    let entry = it.entry.as_ref();
+    let paragraphs = [
+        ("needs", it.would_need.clone()),
+        ("collection", vec![format!("{collection}, seen at {now}")]),
+        ("scope", scope(&it.scope)),
+        ("due", due(it, now)),
+        ("host", host(it, now)),
+        ("queue", queue(it, now)),
+        ("priority", priority(&it.priority, now)),
+        ("class", class(&it.class)),
+        ("changes", it.evidence.as_ref().map(|it| evidence(it, now)).unwrap_or_default()),
+        ("fetches", entry.map(|entry| history(entry, now)).unwrap_or_default()),
+        ("found", entry.map(|entry| found(entry, now)).unwrap_or_default()),
+        ("forms", forms(it)),
+    ];
+    let mut lines = vec![it.forms.given.clone(), it.verdict.clone(), String::new()];
+    for (label, paragraph) in paragraphs {
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        lines.extend(labels.zip(paragraph).map(|(label, line)| format!("  {label:LABEL$}{line}")));
     }
-    sheet.add("queue", queue(it));
-    sheet.add("priority", priority(&it.priority));
-    sheet.add("class", class(&it.class));
-    sheet.add("evidence", it.evidence.iter().flat_map(evidence));
-    sheet.add("history", it.entry.iter().flat_map(history));
-    sheet.add("found", it.entry.iter().map(found));
-    sheet.add(
-        "url",
-        [
-            format!("requested as  {}", it.forms.fetch),
-            format!("known as      {}", it.forms.identity),
-            format!("sorted as     {}", it.forms.surt),
-            format!("polite to     {}", it.forms.host),
-        ],
-    );
-    sheet.lines
+    lines
 }
 
-fn scope(scope: &Scope) -> [String; 1] {
+/// A time, and how far off it is.
+fn when(time: Moment, now: Moment) -> String {
+    let length = |millis: u64| Interval::from_secs_f64(std::time::Duration::from_millis(millis).as_secs_f64());
+    match (time.millisecond(), now.millisecond()) {
+        (time_ms, now_ms) if time_ms > now_ms => format!("{time}, in {}", length(time_ms - now_ms)),
+        (time_ms, now_ms) if time_ms < now_ms => format!("{time}, {} ago", length(now_ms - time_ms)),
+        _ => format!("{time}, now"),
+    }
+}
+
+fn scope(scope: &Scope) -> Vec<String> {
     let Scope { action, rule, seed, depth } = scope;
-    let seed = seed.as_ref().map(|seed| format!(", seed {seed}")).unwrap_or_default();
+    let mut lines = vec![format!("{action}: {rule}")];
     let depth = depth.map(|depth| format!(", depth {depth}")).unwrap_or_default();
-    [format!("{action}: {rule}{seed}{depth}")]
+    lines.extend(seed.as_ref().map(|seed| format!("by seed {seed}{depth}")));
+    lines
 }
 
-fn queue(it: &Explanation) -> Vec<String> {
-    let lease = it.entry.as_ref().and_then(|entry| entry.leased_until);
-    match (it.place_in_queue, lease) {
-        (Some(place), _) => vec![format!("number {place} of {} at {}", it.queue_length, it.forms.host)],
-        (None, Some(until)) => vec![format!("leased until {until}; {} others wait", it.queue_length)],
-        (None, None) => vec![format!("not in it; {} wait at {}", it.queue_length, it.forms.host)],
+fn due(it: &Explanation, now: Moment) -> Vec<String> {
+    it.due.iter().map(|due| format!("{}: {}", when(due.at, now), due.because)).collect()
+}
+
+/// Each gate that is closed, and in one line those that are open.
+fn host(it: &Explanation, now: Moment) -> Vec<String> {
+    let closed = |gate: &GateView| match gate.opens {
+        Some(opens) => format!("closed by {} until {}", gate.gate, when(opens, now)),
+        None => format!("closed by {} until somebody opens it", gate.gate),
+    };
+    let mut lines = vec![it.forms.host.clone()];
+    lines.extend(it.gates.iter().filter(|gate| !gate.is_open).map(closed));
+    let open: Vec<String> =
+        it.gates.iter().filter(|gate| gate.is_open).map(|gate| gate.gate.to_string()).collect();
+    if !open.is_empty() {
+        lines.push(format!("open: {}", open.join(", ")));
     }
+    lines
 }
 
-fn priority(priority: &PriorityTerms) -> Vec<String> {
-    let value = priority.value.map(|value| format!("{value} ")).unwrap_or_default();
-    let mut lines = vec![format!("{value}by order {}", priority.order)];
-    lines.extend(priority.terms.iter().map(|term| format!("  {term}")));
-    lines.extend(priority.next_step.map(|step| format!("  changes by itself at {step}")));
+fn queue(it: &Explanation, now: Moment) -> Vec<String> {
+    let lease = it.entry.as_ref().and_then(|entry| entry.leased_until);
+    let waiting = it.queue_length;
+    vec![match (it.place_in_queue, lease) {
+        (Some(place), _) => format!("number {place} of the {waiting} that wait at its host"),
+        (None, Some(until)) => format!("a worker has it until {}; {waiting} wait at its host", when(until, now)),
+        (None, None) => format!("not in it; {waiting} wait at its host"),
+    }]
+}
+
+fn priority(priority: &PriorityTerms, now: Moment) -> Vec<String> {
+    let order = &priority.order;
+    let mut lines =
+        vec![priority.value.map_or_else(|| format!("order {order}"), |value| format!("{value}, order {order}"))];
+    lines.extend(priority.terms.iter().cloned());
+    lines.extend(priority.next_step.map(|step| format!("changes by itself at {}", when(step, now))));
     lines
 }
 
 fn class(class: &ClassView) -> Vec<String> {
     let role = class.node_role.as_ref().map(|role| format!(" {role}")).unwrap_or_default();
     let mut lines = vec![format!("{}{role}, {} risk", class.node_type, class.risk)];
-    lines.extend(class.reasons.iter().map(|reason| format!("  {reason}")));
+    lines.extend(class.reasons.iter().cloned());
     lines
 }
 
-fn evidence(evidence: &EvidenceView) -> Vec<String> {
-    let changed = evidence.last_changed.map(|at| format!(", last changed {at}")).unwrap_or_default();
-    let mut lines = vec![format!(
-        "change rate {} after {} scans{changed}: {}",
-        evidence.velocity, evidence.scans, evidence.interval
-    )];
-    lines.extend(evidence.reasons.iter().map(|reason| format!("  {reason}")));
+fn evidence(evidence: &EvidenceView, now: Moment) -> Vec<String> {
+    let EvidenceView { velocity, scans, interval, .. } = evidence;
+    let plural = if *scans == 1 { "" } else { "s" };
+    let mut lines = vec![format!("rate {velocity} after {scans} scan{plural}: an interval of {interval}")];
+    lines.extend(evidence.reasons.iter().cloned());
+    lines.extend(evidence.last_changed.map(|at| format!("last changed {}", when(at, now))));
     lines
 }
 
-fn history(entry: &EntryView) -> Vec<String> {
-    let line = |visit: &forager_frontier::entry::Visit| {
-        format!("{}  {}{}", visit.at, visit.result, if visit.changed { ", changed" } else { "" })
+/// The last fetches, newest first.
+fn history(entry: &EntryView, now: Moment) -> Vec<String> {
+    let line = |visit: &Visit| {
+        let changed = if visit.changed { ", changed" } else { "" };
+        format!("{}: {}{changed}", when(visit.at, now), visit.result)
     };
     entry.record.history.iter().rev().map(line).collect()
 }
 
-fn found(entry: &EntryView) -> String {
+fn found(entry: &EntryView, now: Moment) -> Vec<String> {
     let origin = &entry.record.origin;
-    let how = serde_json::to_value(origin.how).ok();
-    let how = how.as_ref().and_then(|how| how.as_str()).unwrap_or_default();
+    let how = serde_json::to_value(origin.how).unwrap_or_default();
+    let how = how.as_str().unwrap_or("other");
     let source = entry.source.as_ref().map(|source| format!(" on {source}")).unwrap_or_default();
-    format!("{}, as {how}{source}", origin.created)
+    vec![format!("{} as {how}{source}", when(origin.created, now))]
+}
+
+fn forms(it: &Explanation) -> Vec<String> {
+    vec![
+        format!("requested as {}", it.forms.fetch),
+        format!("known as {}", it.forms.identity),
+        format!("sorted as {}", it.forms.surt),
+    ]
 }

@@ -47,7 +47,7 @@ fn start(args: &JobStartArgs) -> anyhow::Result<Outcome> {
         id: args.name.clone(),
         urls: args.urls.clone(),
         profile: args.harvest.profile(&args.name, &args.name),
-        limits: Limits { pages: args.pages, bytes: args.bytes, time: args.time },
+        limits: Limits { pages: args.pages, bytes: args.bytes, time: args.duration },
     };
     let view = store::with(&args.store, Missing::Create, |store| {
         store.ask(store.frontier.start_job(&job, store.now))
