@@ -16,6 +16,8 @@ mod rotation;
 mod slots;
 mod staged;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod tx;
 mod undo;
 mod write;
