@@ -14,6 +14,7 @@ mod jobs;
 mod lease;
 mod priority;
 mod read;
+mod rules;
 
 use std::sync::Arc;
 
@@ -27,15 +28,13 @@ pub(crate) use jobs::{jobs, start_job, steer_job};
 pub(crate) use lease::lease;
 pub(crate) use read::{entry, list, plan, stats};
 
-use crate::catalog::Catalog;
-use crate::entry::{
-    CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token,
-};
+use crate::catalog::{Catalog, CollectionRow};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight, Opens};
 use crate::moment::Moment;
 use crate::settings::Settings;
-use crate::verbs::{EventRow, Tally};
+use crate::verbs::{Event, EventRow, Tally};
 
 /// A new entry.
 #[derive(Debug)]
@@ -59,6 +58,7 @@ pub(crate) struct Wanted {
 
 /// What the queues that are wanted wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "each is the first of its kind")]
 pub(crate) struct Outlook {
     /// Of the hosts that are closed though something is due there, the one that opens first.
     /// Of several, the one with the lowest queue number.
@@ -108,6 +108,8 @@ pub(crate) trait Tx {
     fn queues(&self) -> Vec<QueueId>;
     /// The entries of a queue by state.
     fn queue_counts(&self, queue: QueueId) -> Counts;
+    /// The entries of a collection by state.
+    fn counts(&self, collection: CollectionId) -> Counts;
 
     /// The host of a key, shared or of a plain collection; made if it is not there.
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId;
@@ -136,8 +138,8 @@ pub(crate) trait Tx {
     /// What is due by `now` becomes ready. Returns queued entries whose score steps by `now`, in the order of
     /// their numbers.
     fn wake(&mut self, now: Moment) -> Vec<EntryId>;
-    /// Of the wanted queues that are ready and open, the one with the lowest (turn, number), if its turn is
-    /// lower than `below`.
+    /// Of the wanted queues that are ready and open, the one with the lowest ([`Host::turn`] of its
+    /// collection, number), if that turn is lower than `below`.
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId>;
     /// The ready entry of a queue that comes first: by (priority descending, due time if it goes by
     /// that, number); or, of those that go by their due time, the one with the lowest (due time, number).
@@ -147,7 +149,7 @@ pub(crate) trait Tx {
     fn outlook(&self, wanted: &Wanted) -> Outlook;
 
     /// Appends to the log of events.
-    fn emit(&mut self, at: Moment, collection: &str, subject: &str, event: crate::verbs::Event);
+    fn emit(&mut self, at: Moment, collection: &str, subject: &str, event: Event);
     /// The log from a position on.
     fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>>;
 
@@ -158,4 +160,21 @@ pub(crate) trait Tx {
         limit: usize,
         keep: &mut dyn FnMut(EntryId, &Standing) -> bool,
     ) -> Vec<EntryId>;
+}
+
+/// Takes an entry out of the queue, and says so in the log.
+fn note_removal<T: Tx>(
+    tx: &mut T,
+    collection: &CollectionRow,
+    entry: EntryId,
+    rule: &str,
+    now: Moment,
+) -> Result<()> {
+    let (url, _) = tx.load(entry)?;
+    tx.remove(entry);
+    tx.emit(now, &collection.spec.id, &url, Event::Removed { rule: rule.to_owned() });
+    let mut tally = tx.tally(collection.number);
+    tally.skipped += 1;
+    tx.set_tally(collection.number, tally);
+    Ok(())
 }

@@ -83,7 +83,7 @@ struct Guarded {
 
 impl Embedded {
     /// Opens the folder at `path`, or makes it.
-    pub fn open(path: impl AsRef<Path>, settings: Settings, options: &Options) -> Result<Self> {
+    pub fn open(path: impl AsRef<Path>, settings: Settings, options: Options) -> Result<Self> {
         let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
         let inner = recover::load(disk.clone(), Arc::new(settings))?;
         Ok(Self {

@@ -18,6 +18,7 @@ impl Inner {
         self.clear_queues(collection);
         self.clear_hosts(collection);
         self.rotation.remove(collection);
+        self.totals.remove(&collection);
         self.leases.remove_collection(collection);
         if self.tallies.remove(&collection).is_some() {
             self.staged.tallies.push(collection);

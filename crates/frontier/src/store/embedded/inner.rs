@@ -16,6 +16,7 @@ use super::staged::Staged;
 use super::steps::Steps;
 use super::undo::Undo;
 use crate::catalog::{Catalog, Kind};
+use crate::engine::Counts;
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State, Token};
 use crate::host::{Host, InFlight, Opens};
 use crate::moment::Moment;
@@ -24,7 +25,7 @@ use crate::verbs::Tally;
 
 /// The store while a call runs.
 #[derive(Debug)]
-pub struct Inner {
+pub(crate) struct Inner {
     pub(super) settings: Arc<Settings>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) counters: Counters,
@@ -39,6 +40,8 @@ pub struct Inner {
     pub(super) leases: Leases,
     pub(super) steps: Steps,
     pub(super) rotation: Rotation,
+    /// The entries of each collection by state.
+    pub(super) totals: FxHashMap<CollectionId, Counts>,
     /// Entries of collections that are gone, whose rows are still on disk.
     pub(super) graveyard: Vec<u32>,
     pub(super) staged: Staged,
@@ -173,6 +176,7 @@ impl Inner {
         let Some(slot) = self.slots.get_mut(number) else { return };
         let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else { return };
         queue.counts[slot.state() as usize] += 1;
+        self.totals.entry(queue.collection).or_default()[slot.state() as usize] += 1;
         if slot.state() != State::Queued {
             return;
         }
@@ -189,6 +193,7 @@ impl Inner {
         let Some(slot) = self.slots.get_mut(number) else { return };
         let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else { return };
         queue.counts[slot.state() as usize] -= 1;
+        self.totals.entry(queue.collection).or_default()[slot.state() as usize] -= 1;
         if slot.is_ready() {
             slot.set_ready(false);
             queue.drop_ready(number, &self.slots);
@@ -222,7 +227,7 @@ impl Inner {
         let Some(queue) = self.queue_at(number) else { return Filed::Nowhere };
         let opens = self.opens(queue);
         if opens.is_open(self.counters.now) {
-            Filed::Open(self.host_at(queue.host).map_or(0, |host| host.state.turn))
+            Filed::Open(self.host_at(queue.host).map_or(0, |host| host.state.turn(queue.collection)))
         } else {
             Filed::Closed(opens.at)
         }

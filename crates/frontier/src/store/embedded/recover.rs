@@ -46,6 +46,7 @@ pub(super) fn load(disk: Disk, settings: Arc<Settings>) -> Result<Inner> {
         leases: Leases::default(),
         steps: Steps::default(),
         rotation: Rotation::default(),
+        totals: FxHashMap::default(),
         graveyard: Vec::new(),
         staged: Staged::default(),
         undo: Undo::default(),

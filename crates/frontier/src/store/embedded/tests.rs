@@ -241,7 +241,8 @@ fn lease<T: Tx>(tx: &mut T, wanted: &Wanted, oldest: bool, hold: u8, pause: u8, 
     }
     tx.grant(Lease { token, entry, until: now.after_millis(u64::from(hold) * 1000) });
     let mut state = tx.host(host).clone();
-    state.turn = tx.next_turn();
+    let (collection, turn) = (tx.queue_parts(queue).0, tx.next_turn());
+    state.take_turn(collection, turn);
     state.next_allowed = now.after_millis(u64::from(pause) * 500);
     tx.set_host(host, state);
     Ok(format!("{stepping:?} {queue:?} {entry:?} {:?} {:?}", tx.in_flight(host), tx.load(entry)?))
@@ -270,7 +271,8 @@ fn look_at<T: Tx>(tx: &mut T, now: Moment) -> Result<String> {
         seen.push(format!("{host:?} {:?} {:?} {:?}", tx.host_key(host), tx.host(host), tx.in_flight(host)));
     }
     for collection in 0..3 {
-        seen.push(format!("{:?}", tx.tally(CollectionId(collection))));
+        let collection = CollectionId(collection);
+        seen.push(format!("{:?} {:?}", tx.tally(collection), tx.counts(collection)));
     }
     seen.push(format!("{:?}", tx.wake(now)));
     for collections in 0..8 {
@@ -310,7 +312,7 @@ fn prepare<S: LocalStore>(store: &S) -> Result<()> {
 }
 
 fn open(folder: &std::path::Path) -> Embedded {
-    Embedded::open(folder, Settings::default(), &Options::default()).expect("the store opens")
+    Embedded::open(folder, Settings::default(), Options::default()).expect("the store opens")
 }
 
 proptest! {

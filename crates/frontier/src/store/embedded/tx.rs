@@ -274,6 +274,10 @@ impl Tx for Inner {
         self.queue_at(queue).map_or_else(Counts::default, |queue| queue.counts)
     }
 
+    fn counts(&self, collection: CollectionId) -> Counts {
+        self.totals.get(&collection).copied().unwrap_or_default()
+    }
+
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId {
         if let Some(host) = self.find_host(owner, key) {
             return host;
