@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use forager_frontier::Error;
+use forager_frontier::{Durability, Embedded, Error, Options};
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::StoreArgs;
 use crate::config::{self, Config};
-use stub::{Durability, Embedded, Options};
+pub(crate) use stub::Upkeep;
 
 /// How long another process is given to leave the queue: as long as one command of a pipeline
 /// takes to end after the next has begun.

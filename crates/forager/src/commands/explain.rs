@@ -59,7 +59,8 @@ fn in_words(collection: &str, it: &Explanation, now: Moment) -> Vec<String> {
 
 /// A time, and how far off it is.
 fn when(time: Moment, now: Moment) -> String {
-    let length = |millis: u64| Interval::from_secs_f64(std::time::Duration::from_millis(millis).as_secs_f64());
+    let length =
+        |millis: u64| Interval::from_secs_f64(std::time::Duration::from_millis(millis).as_secs_f64());
     match (time.millisecond(), now.millisecond()) {
         (time_ms, now_ms) if time_ms > now_ms => format!("{time}, in {}", length(time_ms - now_ms)),
         (time_ms, now_ms) if time_ms < now_ms => format!("{time}, {} ago", length(now_ms - time_ms)),
@@ -100,15 +101,18 @@ fn queue(it: &Explanation, now: Moment) -> Vec<String> {
     let waiting = it.queue_length;
     vec![match (it.place_in_queue, lease) {
         (Some(place), _) => format!("number {place} of the {waiting} that wait at its host"),
-        (None, Some(until)) => format!("a worker has it until {}; {waiting} wait at its host", when(until, now)),
+        (None, Some(until)) => {
+            format!("a worker has it until {}; {waiting} wait at its host", when(until, now))
+        }
         (None, None) => format!("not in it; {waiting} wait at its host"),
     }]
 }
 
 fn priority(priority: &PriorityTerms, now: Moment) -> Vec<String> {
     let order = &priority.order;
-    let mut lines =
-        vec![priority.value.map_or_else(|| format!("order {order}"), |value| format!("{value}, order {order}"))];
+    let mut lines = vec![
+        priority.value.map_or_else(|| format!("order {order}"), |value| format!("{value}, order {order}")),
+    ];
     lines.extend(priority.terms.iter().cloned());
     lines.extend(priority.next_step.map(|step| format!("changes by itself at {}", when(step, now))));
     lines

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::cli::{BackupArgs, CheckArgs};
 use crate::output::Output;
-use crate::store::{self, Missing};
+use crate::store::{self, Missing, Upkeep as _};
 
 pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<Outcome> {
     store::with(&args.store, Missing::Refuse, |store| Ok(store.frontier.backup(&args.target)?))?;
