@@ -20,6 +20,8 @@ use forager_frontier::settings::{Politeness, Reserved, Retry};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::ConfigFile;
+#[cfg(test)]
+pub(crate) use keys::example;
 use layers::Layers;
 
 /// The file that is read where none is named.

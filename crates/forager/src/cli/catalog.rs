@@ -16,7 +16,11 @@ use super::{StoreArgs, named};
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
-    after_long_help = "Example:\n  $ forager init first.toml\n  first.toml: written; change it, then run \"forager apply --config first.toml\"\n  $ forager config check --config first.toml\n  first.toml: 1 collections, 1 profiles, 1 seeds"
+    after_long_help = r#"Example:
+  $ forager init first.toml
+  first.toml: written; change it, then run "forager apply --config first.toml"
+  $ forager config check --config first.toml
+  first.toml: 1 collections, 1 profiles, 1 seeds"#
 )]
 pub(crate) struct InitArgs {
     /// The file to write
@@ -85,9 +89,9 @@ pub(crate) struct UrlsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum CollectionCommand {
     /// Add collections
-    #[command(
-        after_long_help = "Example:\n  $ forager collection add news\n  {\"change\":\"added\",\"kind\":\"collection\",\"name\":\"news\"}"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager collection add news --now 2024-06-15T08:00:00Z
+  {"change":"added","kind":"collection","name":"news"}"#)]
     Add {
         /// Their names
         #[arg(value_name = "NAME", required = true)]
@@ -105,23 +109,36 @@ pub(crate) enum CollectionCommand {
         store: StoreArgs,
     },
     /// List the collections and how many entries they have
-    #[command(after_long_help = "Example:\n  $ forager collection list --format table\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager collection list --format table --now 2024-06-15T08:00:00Z
+  id    kind     enabled  profiles  queued  inFlight  done  failed  hosts
+  news  planned  true     daily     1       0         0     0       1"#)]
     List(StoreArgs),
     /// Show collections with all that is counted
-    #[command(after_long_help = "Example:\n  $ forager collection show news\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager collection show news --now 2024-06-15T08:00:00Z
+  {"id":"news","kind":"planned","isJob":false,"enabled":true,"profiles":["daily"],"queued":1,"inFlight":0,"done":0,"failed":0,"hosts":1,"fetches":0,"bytes":0,"changes":0,"skipped":0}"#)]
     Show(NamesArgs),
     /// Enable collections: their URLs are handed out again
-    #[command(after_long_help = "Example:\n  $ forager collection enable news\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager collection enable news --now 2024-06-15T08:00:00Z
+  {"change":"enabled","kind":"collection","name":"news"}"#)]
     Enable(NamesArgs),
     /// Disable collections: their URLs wait
-    #[command(after_long_help = "Example:\n  $ forager collection disable news\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager collection disable news --now 2024-06-15T08:00:00Z
+  {"change":"disabled","kind":"collection","name":"news"}"#)]
     Disable(NamesArgs),
     /// Remove collections, with all their entries
     ///
     /// A collection that has entries is removed only with `--yes`. Its profiles stay.
     #[command(
         verbatim_doc_comment,
-        after_long_help = "Example:\n  $ forager collection add old\n  OUTPUT\n  $ forager collection remove old\n  OUTPUT"
+        after_long_help = r#"Example:
+  $ forager collection remove news --now 2024-06-16T09:01:00Z
+  forager: collection "news" has 2 entries, which would go with it; say --yes to remove it
+  $ forager collection remove news --yes --now 2024-06-16T09:01:00Z
+  {"change":"removed","kind":"collection","name":"news"}"#
     )]
     Remove {
         #[command(flatten)]
@@ -132,9 +149,9 @@ pub(crate) enum CollectionCommand {
         yes: bool,
     },
     /// Queue all seeds of collections, as a new harvest
-    #[command(
-        after_long_help = "Example:\n  $ forager collection start news --now 2024-06-15T08:00:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager collection start news --now 2024-06-15T08:00:00Z
+  {"collection":"news","url":"https://www.db.no/","action":"added","due":"2024-06-15T08:00:00Z","rule":"started"}"#)]
     Start(NamesArgs),
 }
 
@@ -249,34 +266,47 @@ pub(crate) struct ProfileAddArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
     /// Add a profile to a collection
-    #[command(
-        after_long_help = "Example:\n  $ forager profile add daily --collection news --depth 2 --every 24h\n  {\"change\":\"added\",\"kind\":\"profile\",\"name\":\"daily\"}"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager profile add daily --collection news --depth 2 --every 24h --now 2024-06-15T08:00:00Z
+  {"change":"added","kind":"profile","name":"daily"}"#)]
     Add(Box<ProfileAddArgs>),
     /// List the profiles
-    #[command(after_long_help = "Example:\n  $ forager profile list --format table\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager profile list --format table --now 2024-06-15T08:00:00Z
+  id     collection  enabled  order      scope   depth  every  length  include  exclude
+  daily  news        true     hierarchy  domain  2      24h    -       -        -"#)]
     List(StoreArgs),
     /// Show profiles with every setting
-    #[command(after_long_help = "Example:\n  $ forager profile show daily\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager profile show daily --now 2024-06-15T08:00:00Z
+  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3},"sortQuery":false,"stripParams":[]}"#)]
     Show(NamesArgs),
     /// Enable profiles: their URLs are handed out again
-    #[command(after_long_help = "Example:\n  $ forager profile enable daily\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager profile enable daily --now 2024-06-15T08:00:00Z
+  {"change":"enabled","kind":"profile","name":"daily"}"#)]
     Enable(NamesArgs),
     /// Disable profiles: their URLs wait
-    #[command(after_long_help = "Example:\n  $ forager profile disable daily\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager profile disable daily --now 2024-06-15T08:00:00Z
+  {"change":"disabled","kind":"profile","name":"daily"}"#)]
     Disable(NamesArgs),
     /// Remove profiles
     ///
     /// Entries that are out of scope without them go when they are next touched.
     #[command(
         verbatim_doc_comment,
-        after_long_help = "Example:\n  $ forager profile add weekly --collection news\n  OUTPUT\n  $ forager profile remove weekly\n  OUTPUT"
+        after_long_help = r#"Example:
+  $ forager profile add weekly --collection news --every 7d --now 2024-06-15T08:00:00Z
+  {"change":"added","kind":"profile","name":"weekly"}
+  $ forager profile remove weekly --now 2024-06-15T08:00:00Z
+  {"change":"removed","kind":"profile","name":"weekly"}"#
     )]
     Remove(NamesArgs),
     /// Queue all seeds of profiles, as a new harvest
-    #[command(
-        after_long_help = "Example:\n  $ forager profile start daily --now 2024-06-15T08:00:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager profile start daily --now 2024-06-15T08:00:00Z
+  {"collection":"news","url":"https://www.db.no/","action":"improved","due":"2024-06-15T08:00:00Z","rule":"started"}"#)]
     Start(NamesArgs),
 }
 
@@ -298,9 +328,9 @@ pub(crate) struct SeedImportArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SeedCommand {
     /// Add seeds
-    #[command(
-        after_long_help = "Example:\n  $ forager seed add https://www.db.no/ --profile daily\n  {\"change\":\"added\",\"kind\":\"seed\",\"name\":\"https://www.db.no/\"}"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager seed add https://www.db.no/ --profile daily --now 2024-06-15T08:00:00Z
+  {"change":"added","kind":"seed","name":"https://www.db.no/"}"#)]
     Add {
         /// Where the harvest starts
         #[arg(value_name = "URL", required = true)]
@@ -324,32 +354,48 @@ pub(crate) enum SeedCommand {
     /// others go on. Prints how many were `added`, `present` and `bad`.
     #[command(
         verbatim_doc_comment,
-        after_long_help = "Example:\n  $ printf '%s\\n' https://a.example/ https://www.db.no/ '{\"url\":\"https://b.example/\",\"enabled\":false}' | forager seed import --profile daily\n  {\"added\":2,\"present\":1,\"bad\":0}"
+        after_long_help = r#"Example:
+  $ printf '%s\n' https://a.example/ https://www.db.no/ '{"url":"https://b.example/","enabled":false}' | forager seed import --profile daily --now 2024-06-15T08:00:00Z
+  {"added":2,"present":1,"bad":0}"#
     )]
     Import(SeedImportArgs),
     /// List the seeds
-    #[command(after_long_help = "Example:\n  $ forager seed list --format table\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager seed list --format table --now 2024-06-15T08:00:00Z
+  url                 profiles  enabled
+  https://www.db.no/  daily     true
+  https://a.example/  daily     true
+  https://b.example/  daily     false"#)]
     List(StoreArgs),
     /// Show seeds
-    #[command(after_long_help = "Example:\n  $ forager seed show https://b.example/\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager seed show https://b.example/ --now 2024-06-15T08:00:00Z
+  {"url":"https://b.example/","profiles":["daily"],"enabled":false}"#)]
     Show(UrlsArgs),
     /// Enable seeds: their URLs are handed out again
-    #[command(after_long_help = "Example:\n  $ forager seed enable https://b.example/\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager seed enable https://b.example/ --now 2024-06-15T08:00:00Z
+  {"change":"enabled","kind":"seed","name":"https://b.example/"}"#)]
     Enable(UrlsArgs),
     /// Disable seeds: their URLs wait
-    #[command(after_long_help = "Example:\n  $ forager seed disable https://b.example/\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager seed disable https://b.example/ --now 2024-06-15T08:00:00Z
+  {"change":"disabled","kind":"seed","name":"https://b.example/"}"#)]
     Disable(UrlsArgs),
     /// Remove seeds
     ///
     /// Another seed may take over their entries when these are next touched.
     #[command(
         verbatim_doc_comment,
-        after_long_help = "Example:\n  $ forager seed remove https://a.example/ https://b.example/\n  OUTPUT"
+        after_long_help = r#"Example:
+  $ forager seed remove https://a.example/ https://b.example/ --now 2024-06-15T08:00:00Z
+  {"change":"removed","kind":"seed","name":"https://a.example/"}
+  {"change":"removed","kind":"seed","name":"https://b.example/"}"#
     )]
     Remove(UrlsArgs),
     /// Queue seeds, as a new harvest, in the collections of all their profiles
-    #[command(
-        after_long_help = "Example:\n  $ forager seed start https://www.db.no/ --now 2024-06-15T08:00:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager seed start https://www.db.no/ --now 2024-06-15T08:00:00Z
+  {"collection":"news","url":"https://www.db.no/","action":"improved","due":"2024-06-15T08:00:00Z","rule":"started"}"#)]
     Start(UrlsArgs),
 }

@@ -10,7 +10,16 @@ use super::StoreArgs;
 ///
 /// Each row has its `position`; `--from` goes on from one.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment, after_long_help = "Example:\n  $ forager events --limit 1\n  OUTPUT")]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = r#"Example:
+  $ forager lease --collection news --now 2024-06-16T09:00:00Z | grep -o '^{"token":[0-9]*'
+  {"token":3
+  $ echo '{"token":3,"status":200,"fingerprint":"7d793037"}' | forager complete --now 2024-06-16T09:00:01Z
+  {"token":3,"outcome":"again","changed":true,"due":"2024-06-17T09:00:01Z","rule":"6: too early (daily: every 24h)"}
+  $ forager events --now 2024-06-16T09:01:00Z
+  {"position":0,"at":"2024-06-16T09:00:01Z","collection":"news","subject":"https://www.db.no/","event":{"changed":{"from":"5d41402a","to":"7d793037"}}}"#
+)]
 pub(crate) struct EventsArgs {
     /// The position to begin at
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -37,7 +46,11 @@ pub(crate) struct EventsArgs {
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
-    after_long_help = "Example:\n  $ forager export --collection news news.jsonl --now 2024-06-15T08:02:00Z\n  OUTPUT\n  $ head -1 news.jsonl\n  OUTPUT"
+    after_long_help = r#"Example:
+  $ forager export --collection news news.jsonl --now 2024-06-16T09:01:00Z
+  {"collection":"news","entries":2}
+  $ wc -l < news.jsonl
+  3"#
 )]
 pub(crate) struct ExportArgs {
     /// The file to write [default: standard output]
@@ -59,7 +72,12 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
-    after_long_help = "Example:\n  $ forager import news.jsonl --data copy --now 2024-06-15T08:03:00Z\n  OUTPUT"
+    after_long_help = r#"Example:
+  $ forager import news.jsonl --data copy --now 2024-06-16T09:01:00Z
+  {"change":"added","kind":"collection","name":"news"}
+  {"change":"added","kind":"profile","name":"daily"}
+  {"change":"added","kind":"seed","name":"https://www.db.no/"}
+  {"added":2,"present":0,"bad":0}"#
 )]
 pub(crate) struct ImportArgs {
     /// Files to read, `-` for standard input
@@ -80,7 +98,10 @@ pub(crate) struct ImportArgs {
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
-    after_long_help = "Example:\n  $ forager backup monday\n  $ forager collection list --data monday | grep -o '\"id\":\"[a-z]*\"'\n  OUTPUT"
+    after_long_help = r#"Example:
+  $ forager backup monday --now 2024-06-16T09:01:00Z
+  $ forager collection list --data monday --now 2024-06-16T09:01:00Z | grep -o '"id":"[a-z]*"'
+  forager: there is no queue in monday; start one with "forager apply" or "forager collection add", or choose another folder with --data"#
 )]
 pub(crate) struct BackupArgs {
     /// The folder to write; it must not be there yet
@@ -95,7 +116,12 @@ pub(crate) struct BackupArgs {
 ///
 /// Prints one row for each thing that is wrong. The exit status is 1 if there is any.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment, after_long_help = "Example:\n  $ forager check && echo sound\n  sound")]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = r#"Example:
+  $ forager check --now 2024-06-16T09:01:00Z && echo sound
+  sound"#
+)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,

@@ -16,8 +16,31 @@ use super::{StoreArgs, named};
 #[command(
     verbatim_doc_comment,
     after_long_help = r#"Example:
-  $ forager explain https://www.db.no/sport --format table --now 2024-06-15T08:00:30Z
-  OUTPUT"#
+  $ forager explain https://www.db.no/ --format table --now 2024-06-15T08:04:00Z
+  https://www.db.no/
+  queued; not handed out now
+
+    needs       scope has to allow it: 6: too early (daily: every 24h)
+                its due time has to come: 2024-06-16T08:00:01Z
+    collection  news
+    now         2024-06-15T08:04:00Z
+    scope       postpone: 6: too early (daily: every 24h)
+                by seed https://www.db.no/, depth 0
+    due         2024-06-16T08:00:01Z, in 23h 56m 1s: it was fetched at 2024-06-15T08:00:01Z; its interval followed
+    host        www.db.no
+                open: delay between fetches, back-off after failures, blocked, in-flight limit, fetch limit, robots.txt
+    queue       number 2 of the 2 that wait at its host
+    priority    1, order hierarchy
+                1.000 as the homepage
+    class       LEAF, MEDIUM risk
+                no row matches
+    changes     rate 0.5 after 1 scan: an interval of 8h
+                velocity and MEDIUM risk give 8h
+    fetches     2024-06-15T08:00:01Z, 3m 59s ago: 200
+    found       2024-06-15T08:00:00Z, 4m ago, as a seed
+    forms       requested as https://www.db.no/
+                known as https://www.db.no/
+                sorted as http://(no,db,www,)/"#
 )]
 pub(crate) struct ExplainArgs {
     /// The URL
@@ -123,27 +146,43 @@ pub(crate) struct QueueHostsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
     /// List entries in the order of their arrival
-    #[command(
-        after_long_help = "Example:\n  $ forager queue list --format table --now 2024-06-15T08:01:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager queue list --format table --now 2024-06-15T08:04:00Z
+  id  state   priority  due                   collection  url                      depth  risk    lastFetch
+  0   queued  1.0       2024-06-16T08:00:01Z  news        https://www.db.no/       0      MEDIUM  2024-06-15T08:00:01Z
+  1   queued  0.9       2024-06-15T08:00:00Z  news        https://www.db.no/sport  1      MEDIUM  -"#)]
     List(QueueListArgs),
     /// Show an entry with all that was learned of it
-    #[command(
-        after_long_help = "Example:\n  $ forager queue show https://www.db.no/ --format table --now 2024-06-15T08:01:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager queue show https://www.db.no/ --format table --now 2024-06-15T08:04:00Z | head -10
+  id                       0
+  collection               news
+  url                      https://www.db.no/
+  host                     www.db.no
+  state                    queued
+  priority                 1.0
+  due                      2024-06-16T08:00:01Z
+  seed                     https://www.db.no/
+  depth                    0
+  lastFetch                2024-06-15T08:00:01Z"#)]
     Show(QueueShowArgs),
     /// Show what would be handed out next, and when, if every fetch took no time
-    #[command(
-        after_long_help = "Example:\n  $ forager queue plan -n 2 --format table --now 2024-06-15T08:01:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager queue plan -n 2 --format table --now 2024-06-15T08:04:00Z
+  at                    waitsFor  priority  collection  url                      due
+  2024-06-15T08:04:00Z  -         0.9       news        https://www.db.no/sport  2024-06-15T08:00:00Z
+  2024-06-16T08:00:01Z  due       1.0       news        https://www.db.no/       2024-06-16T08:00:01Z"#)]
     Plan(QueuePlanArgs),
     /// List hosts: what waits there, and whether they may be asked
-    #[command(
-        after_long_help = "Example:\n  $ forager queue hosts --format table --now 2024-06-15T08:01:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager queue hosts --format table --now 2024-06-15T08:04:00Z
+  host       collection  queued  inFlight  fetched  failures  opens  gate  delay
+  www.db.no  -           2       0         1        0         -      -     -"#)]
     Hosts(QueueHostsArgs),
     /// Count the entries of each collection
-    #[command(after_long_help = "Example:\n  $ forager queue stats --now 2024-06-15T08:01:00Z\n  OUTPUT")]
+    #[command(after_long_help = r#"Example:
+  $ forager queue stats --now 2024-06-15T08:04:00Z
+  {"collection":"news","queued":2,"inFlight":0,"done":0,"failed":0,"hosts":1,"fetches":1,"bytes":0,"changes":0,"skipped":0}"#)]
     Stats {
         /// Of this collection only
         #[arg(long, value_name = "NAME")]
@@ -161,7 +200,9 @@ pub(crate) enum HostCommand {
     /// A value of `default` goes back to the general setting, that of `[politeness]`. Prints the host.
     #[command(
         verbatim_doc_comment,
-        after_long_help = "Example:\n  $ forager host set www.db.no --delay 10s --in-flight 1 --now 2024-06-15T08:01:00Z\n  OUTPUT"
+        after_long_help = r#"Example:
+  $ forager host set www.db.no --delay 10s --in-flight 1 --now 2024-06-15T08:04:00Z
+  {"host":"www.db.no","collection":null,"queued":2,"inFlight":0,"fetched":1,"failures":0,"opens":null,"gate":null,"settings":{"delay":"10s","blockedUntil":null,"inFlight":1,"fetchLimit":null,"robots":null}}"#
     )]
     Set(Box<HostSetArgs>),
 }

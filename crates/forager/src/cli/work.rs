@@ -27,7 +27,8 @@ pub(crate) struct Files {
     verbatim_doc_comment,
     after_long_help = r#"Example:
   $ echo '{"collection":"news","source":"https://www.db.no/","links":[{"url":"https://www.db.no/sport","inHeader":true},{"url":"https://elsewhere.example/"}]}' | forager discover --now 2024-06-15T08:00:00Z
-  OUTPUT"#
+  {"url":"https://www.db.no/sport","action":"added","rule":"in scope (daily: scope domain)"}
+  {"url":"https://elsewhere.example/","action":"ignored","rule":"out of scope (daily: not in scope domain)"}"#
 )]
 pub(crate) struct DiscoverArgs {
     #[command(flatten)]
@@ -46,9 +47,9 @@ pub(crate) struct DiscoverArgs {
     verbatim_doc_comment,
     after_long_help = r#"Example:
   $ forager lease --now 2024-06-15T08:00:00Z
-  OUTPUT
+  {"token":1,"until":"2024-06-15T08:05:00Z","collection":"news","url":"https://www.db.no/","host":"www.db.no","seed":"https://www.db.no/","depth":0,"priority":1.0,"due":"2024-06-15T08:00:00Z","lastFetch":null,"fingerprint":null,"failures":0,"metadata":null,"asOldest":false,"rule":"7: in scope (daily: scope domain)"}
   $ forager lease --now 2024-06-15T08:00:00Z
-  OUTPUT"#
+  {"nothing":"throttled","until":"2024-06-15T08:00:04.862Z","gate":"delay"}"#
 )]
 pub(crate) struct LeaseArgs {
     /// How many at most
@@ -95,9 +96,9 @@ pub(crate) struct LeaseArgs {
     verbatim_doc_comment,
     after_long_help = r#"Example:
   $ echo '{"token":1,"status":200,"fingerprint":"5d41402a"}' | forager complete --now 2024-06-15T08:00:01Z
-  OUTPUT
+  {"token":1,"outcome":"again","changed":false,"due":"2024-06-16T08:00:01Z","rule":"6: too early (daily: every 24h)"}
   $ echo '{"token":1,"status":200}' | forager complete --now 2024-06-15T08:00:02Z
-  OUTPUT"#
+  forager: line 1: token: 1: there is no such lease, or it has run out"#
 )]
 pub(crate) struct CompleteArgs {
     #[command(flatten)]
@@ -121,7 +122,11 @@ pub(crate) struct Tokens {
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
-    after_long_help = "Example:\n  $ forager lease --now 2024-06-15T08:00:10Z | grep -o '^{\"token\":[0-9]*'\n  {\"token\":2\n  $ forager extend 2 --hold 10m --now 2024-06-15T08:00:20Z\n  OUTPUT"
+    after_long_help = r#"Example:
+  $ forager lease --now 2024-06-15T08:01:00Z | grep -o '^{"token":[0-9]*'
+  {"token":2
+  $ forager extend 2 --hold 10m --now 2024-06-15T08:02:00Z
+  {"token":2,"held":true,"until":"2024-06-15T08:12:00Z"}"#
 )]
 pub(crate) struct ExtendArgs {
     #[command(flatten)]
@@ -141,7 +146,9 @@ pub(crate) struct ExtendArgs {
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
-    after_long_help = "Example:\n  $ forager release 2 --now 2024-06-15T08:00:30Z\n  OUTPUT"
+    after_long_help = r#"Example:
+  $ forager release 2 --now 2024-06-15T08:03:00Z
+  {"token":2,"held":true,"until":null}"#
 )]
 pub(crate) struct ReleaseArgs {
     #[command(flatten)]
@@ -194,33 +201,34 @@ pub(crate) struct JobArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
     /// Start a job: fetch each page in scope once, until nothing is left or a limit is reached
-    #[command(
-        after_long_help = "Example:\n  $ forager job start acme https://acme.example/ --order services --depth 1 --pages 20 --now 2024-06-15T08:00:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager job start acme https://acme.example/ --order services --depth 1 --pages 20 --now 2024-06-15T08:05:00Z
+  {"id":"acme","state":"running","order":"services","started":"2024-06-15T08:05:00Z","steering":"running","finished":null,"limits":{"pages":20,"bytes":null,"time":null},"progress":{"collection":"acme","queued":1,"inFlight":0,"done":0,"failed":0,"hosts":1,"fetches":0,"bytes":0,"changes":0,"skipped":0}}"#)]
     Start(Box<JobStartArgs>),
     /// List all jobs and how far they are
-    #[command(
-        after_long_help = "Example:\n  $ forager job list --format table --now 2024-06-15T08:00:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager job list --format table --now 2024-06-15T08:05:00Z
+  id    state    order     started               queued  inFlight  done  failed  skipped
+  acme  running  services  2024-06-15T08:05:00Z  1       0         0     0       0"#)]
     List(StoreArgs),
     /// Show a job and how far it is
-    #[command(
-        after_long_help = "Example:\n  $ forager job show acme --format table --now 2024-06-15T08:00:00Z\n  OUTPUT"
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager job show acme --now 2024-06-15T08:05:00Z | grep -o '"queued":[0-9]*'
+  "queued":1"#)]
     Show(JobArgs),
     /// Pause a job: nothing of it is handed out
-    #[command(
-        after_long_help = "Example:\n  $ forager job pause acme --now 2024-06-15T08:01:00Z | grep -o '\"state\":\"[a-z]*\"'\n  \"state\":\"paused\""
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager job pause acme --now 2024-06-15T08:06:00Z | grep -o '"state":"[a-z]*"'
+  "state":"paused""#)]
     Pause(JobArgs),
     /// Resume a job that was paused
-    #[command(
-        after_long_help = "Example:\n  $ forager job resume acme --now 2024-06-15T08:02:00Z | grep -o '\"state\":\"[a-z]*\"'\n  \"state\":\"running\""
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager job resume acme --now 2024-06-15T08:07:00Z | grep -o '"state":"[a-z]*"'
+  "state":"running""#)]
     Resume(JobArgs),
     /// Cancel a job for good; what it found stays
-    #[command(
-        after_long_help = "Example:\n  $ forager job cancel acme --now 2024-06-15T08:03:00Z | grep -o '\"state\":\"[a-z]*\"'\n  \"state\":\"cancelled\""
-    )]
+    #[command(after_long_help = r#"Example:
+  $ forager job cancel acme --now 2024-06-15T08:08:00Z | grep -o '"state":"[a-z]*"'
+  "state":"cancelled""#)]
     Cancel(JobArgs),
 }

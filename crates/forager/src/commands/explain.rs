@@ -1,7 +1,7 @@
 //! `forager explain`
 
 use forager_core::time::Interval;
-use forager_frontier::entry::Visit;
+use forager_frontier::entry::{How, Visit};
 use forager_frontier::explain::{ClassView, EvidenceView, Explanation, GateView, PriorityTerms, Scope};
 use forager_frontier::verbs::EntryView;
 use forager_frontier::{Frontier as _, Moment};
@@ -37,7 +37,8 @@ fn in_words(collection: &str, it: &Explanation, now: Moment) -> Vec<String> {
     let entry = it.entry.as_ref();
     let paragraphs = [
         ("needs", it.would_need.clone()),
-        ("collection", vec![format!("{collection}, seen at {now}")]),
+        ("collection", vec![collection.to_owned()]),
+        ("now", vec![now.to_string()]),
         ("scope", scope(&it.scope)),
         ("due", due(it, now)),
         ("host", host(it, now)),
@@ -145,10 +146,15 @@ fn history(entry: &EntryView, now: Moment) -> Vec<String> {
 
 fn found(entry: &EntryView, now: Moment) -> Vec<String> {
     let origin = &entry.record.origin;
-    let how = serde_json::to_value(origin.how).unwrap_or_default();
-    let how = how.as_str().unwrap_or("other");
+    let how = match origin.how {
+        How::Seed => "as a seed",
+        How::Link => "as a link",
+        How::Sitemap => "in a sitemap",
+        How::Redirect => "through a redirect",
+        How::Other => "in some other way",
+    };
     let source = entry.source.as_ref().map(|source| format!(" on {source}")).unwrap_or_default();
-    vec![format!("{} as {how}{source}", when(origin.created, now))]
+    vec![format!("{}, {how}{source}", when(origin.created, now))]
 }
 
 fn forms(it: &Explanation) -> Vec<String> {

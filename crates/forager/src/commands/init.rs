@@ -29,3 +29,59 @@ pub(super) fn run(args: &InitArgs) -> anyhow::Result<Outcome> {
     writeln!(io::stdout(), "{path}: written; change it, then run \"forager apply --config {path}\"")?;
     Ok(Outcome::Complete)
 }
+
+#[cfg(test)]
+mod tests {
+    use forager_core::scope::Profile;
+    use serde_json::{Value, to_value};
+
+    use super::TEMPLATE;
+    use crate::config::Config;
+
+    /// The template with the keys that it shows but does not set.
+    fn uncommented(mark: &str) -> String {
+        let is_key = |line: &str| {
+            let name = line.split_once(" = ").map(|(name, _)| name);
+            name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+        };
+        let shown = |line: &'static str| match line.strip_prefix(mark) {
+            Some(rest) if is_key(rest) || rest.starts_with("[[") => rest,
+            _ => line,
+        };
+        TEMPLATE.lines().map(shown).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn what_the_template_shows_is_the_default() {
+        let text = uncommented("# ");
+        let config: Config = toml::from_str(&text).unwrap();
+        let default = Config {
+            collections: config.collections.clone(),
+            profiles: vec![Profile {
+                depth: Some(3),
+                every: Some("24h".parse().unwrap()),
+                ..Profile::new("site", "site")
+            }],
+            seeds: config.seeds.clone(),
+            ..Config::default()
+        };
+        assert_eq!(to_value(config).unwrap(), to_value(default).unwrap());
+        let examples: Config = toml::from_str(&uncommented("#")).unwrap();
+        assert_eq!(examples.classify.rows.len(), 1);
+        assert_eq!(examples.profiles[0].length, Some(1));
+    }
+
+    #[test]
+    fn every_key_is_in_the_template() {
+        fn visit(value: &Value) {
+            let Some(table) = value.as_object() else { return };
+            for (key, value) in table {
+                let written = [format!("{key} = "), format!("[{key}"), format!(".{key}]")];
+                let is_there = written.iter().any(|text| TEMPLATE.contains(text));
+                assert!(is_there, "{key}");
+                visit(value.get(0).unwrap_or(value));
+            }
+        }
+        visit(&crate::config::example());
+    }
+}
