@@ -1,5 +1,6 @@
 //! The command line: every command, option and example. Completions and man pages come from here too.
 
+mod bench;
 mod catalog;
 mod exchange;
 mod policies;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
+pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
 pub(crate) use catalog::*;
 pub(crate) use exchange::*;
 pub(crate) use policies::*;
@@ -80,6 +82,9 @@ pub(crate) enum Command {
     /// Check the configuration, or show what is in force and where each value came from
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Measure Forager on this machine
+    #[command(subcommand)]
+    Bench(BenchCommand),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

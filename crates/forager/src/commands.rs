@@ -27,6 +27,8 @@ mod select;
 mod upkeep;
 mod url;
 
+use crate::bench;
+use crate::cli::BenchCommand;
 use crate::Outcome;
 use crate::cli::{Command, HostCommand};
 
@@ -62,6 +64,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Backup(args) => upkeep::backup(&args),
         Command::Check(args) => upkeep::check(&args),
         Command::Config(command) => config::run(&command),
+        Command::Bench(BenchCommand::Frontier(args)) => bench::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -1,6 +1,7 @@
 //! Forager on the command line: JSON Lines in, decisions with their reasons out, and a queue that remembers.
 
 mod batch;
+mod bench;
 mod cli;
 mod commands;
 mod config;

@@ -25,6 +25,22 @@ fn show(total: u64, template: &str) {
     }
 }
 
+/// Shows a bar for so many steps of a piece of work, in place of the one before.
+pub(crate) fn count(what: &'static str, steps: u64) {
+    show(steps, "{msg}: {bar:30} {human_pos} of {human_len}, {eta} left");
+    if let Some(bar) = BAR.get() {
+        bar.reset();
+        bar.set_length(steps);
+        bar.set_message(what);
+    }
+}
+
+/// Says what goes on, where somebody watches.
+pub(crate) fn note(what: &str) {
+    let bar = BAR.get_or_init(|| ProgressBar::new(0));
+    bar.println(what);
+}
+
 /// So much more has been read or written.
 pub(crate) fn advance(amount: u64) {
     if let Some(bar) = BAR.get() {

@@ -140,3 +140,15 @@ fn open_patiently(path: &Path, config: &Config) -> anyhow::Result<Embedded> {
         }
     }
 }
+
+/// Waits for the answer to a call, without a clock or a reactor: the embedded store needs neither.
+pub(crate) fn block_on<F: Future>(call: F) -> F::Output {
+    let mut call = std::pin::pin!(call);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        if let std::task::Poll::Ready(answer) = call.as_mut().poll(&mut context) {
+            return answer;
+        }
+        std::thread::yield_now();
+    }
+}
