@@ -204,7 +204,11 @@ pub(super) fn read_entries(
 }
 
 /// Reads a page of hosts, and hands each that there was to `take`.
-pub(super) fn read_hosts(page: u32, row: &[u8], mut take: impl FnMut(HostId, Host)) -> Result<(), Unreadable> {
+pub(super) fn read_hosts(
+    page: u32,
+    row: &[u8],
+    mut take: impl FnMut(HostId, Host),
+) -> Result<(), Unreadable> {
     let mut reader = Reader(row);
     for number in (page.checked_mul(HOSTS).ok_or(Unreadable)?..).take(HOSTS as usize) {
         if reader.0.is_empty() {
