@@ -91,6 +91,8 @@ pub struct CollectionRow {
     pub number: CollectionId,
     /// How it was written.
     pub spec: CollectionSpec,
+    /// How often something in it was started; see [`Standing::harvest`](crate::entry::Standing).
+    pub harvest: u8,
 }
 
 /// A seed as it is kept. It stays, for entries that refer to it, when it is removed.
@@ -102,8 +104,6 @@ pub struct SeedRow {
     pub seed: Seed,
     /// Whether it was removed.
     pub is_gone: bool,
-    /// How often it was started.
-    pub harvest: u8,
 }
 
 /// The rows of a catalog.
@@ -143,7 +143,8 @@ impl Catalog {
         let seeds: Vec<Seed> =
             rows.seeds.iter().filter(|row| !row.is_gone).map(|row| row.seed.clone()).collect();
         let invalid = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
-        let scopes = Scopes::new(&collections, &rows.profiles, &seeds, settings.scope).map_err(|e| invalid(&e))?;
+        let scopes =
+            Scopes::new(&collections, &rows.profiles, &seeds, settings.scope).map_err(|e| invalid(&e))?;
         let identities: Result<Vec<Identity>, _> =
             rows.seeds.iter().map(|row| Identity::parse(&row.seed.url)).collect();
         let identities = identities.map_err(|e| invalid(&e))?;
@@ -314,13 +315,14 @@ impl Rows {
         }
         let number = CollectionId(self.next_collection);
         self.next_collection += 1;
-        self.collections.push(CollectionRow { number, spec: spec.clone() });
+        self.collections.push(CollectionRow { number, spec: spec.clone(), harvest: 0 });
         Ok(())
     }
 
     fn add_seed(&mut self, seed: &Seed) -> Result<()> {
         let url = parse_seed(&seed.url)?;
-        let known = self.seeds.iter().find(|row| Identity::parse(&row.seed.url).is_ok_and(|known| known == url));
+        let known =
+            self.seeds.iter().find(|row| Identity::parse(&row.seed.url).is_ok_and(|known| known == url));
         match known.map(|row| (row.number, row.is_gone)) {
             Some((_, false)) => Err(Error::exists("seed", &seed.url)),
             // The number of a seed that comes back is its old one: its entries are its own again.
@@ -331,7 +333,7 @@ impl Rows {
             }
             None => {
                 let number = SeedId(u32::try_from(self.seeds.len()).unwrap_or(u32::MAX));
-                self.seeds.push(SeedRow { number, seed: seed.clone(), is_gone: false, harvest: 0 });
+                self.seeds.push(SeedRow { number, seed: seed.clone(), is_gone: false });
                 Ok(())
             }
         }

@@ -14,6 +14,7 @@ mod jobs;
 mod lease;
 mod priority;
 mod read;
+mod rules;
 
 use std::sync::Arc;
 
@@ -27,15 +28,13 @@ pub(crate) use jobs::{jobs, start_job, steer_job};
 pub(crate) use lease::lease;
 pub(crate) use read::{entry, list, plan, stats};
 
-use crate::catalog::Catalog;
-use crate::entry::{
-    CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token,
-};
+use crate::catalog::{Catalog, CollectionRow};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight, Opens};
 use crate::moment::Moment;
 use crate::settings::Settings;
-use crate::verbs::{EventRow, Tally};
+use crate::verbs::{Event, EventRow, Tally};
 
 /// A new entry.
 #[derive(Debug)]
@@ -108,6 +107,8 @@ pub(crate) trait Tx {
     fn queues(&self) -> Vec<QueueId>;
     /// The entries of a queue by state.
     fn queue_counts(&self, queue: QueueId) -> Counts;
+    /// The entries of a collection by state.
+    fn counts(&self, collection: CollectionId) -> Counts;
 
     /// The host of a key, shared or of a plain collection; made if it is not there.
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId;
@@ -147,7 +148,7 @@ pub(crate) trait Tx {
     fn outlook(&self, wanted: &Wanted) -> Outlook;
 
     /// Appends to the log of events.
-    fn emit(&mut self, at: Moment, collection: &str, subject: &str, event: crate::verbs::Event);
+    fn emit(&mut self, at: Moment, collection: &str, subject: &str, event: Event);
     /// The log from a position on.
     fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>>;
 
@@ -158,4 +159,21 @@ pub(crate) trait Tx {
         limit: usize,
         keep: &mut dyn FnMut(EntryId, &Standing) -> bool,
     ) -> Vec<EntryId>;
+}
+
+/// Takes an entry out of the queue, and says so in the log.
+fn note_removal<T: Tx>(
+    tx: &mut T,
+    collection: &CollectionRow,
+    entry: EntryId,
+    rule: &str,
+    now: Moment,
+) -> Result<()> {
+    let (url, _) = tx.load(entry)?;
+    tx.remove(entry);
+    tx.emit(now, &collection.spec.id, &url, Event::Removed { rule: rule.to_owned() });
+    let mut tally = tx.tally(collection.number);
+    tally.skipped += 1;
+    tx.set_tally(collection.number, tally);
+    Ok(())
 }

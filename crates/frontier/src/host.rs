@@ -150,14 +150,19 @@ impl Host {
         if is_plain {
             return 1000;
         }
-        let (shortest, longest) = (millis(politeness.delay), millis(politeness.max_delay.max(politeness.delay)));
+        let (shortest, longest) =
+            (millis(politeness.delay), millis(politeness.max_delay.max(politeness.delay)));
         let drawn = xxhash_rust::xxh3::xxh3_64_with_seed(key.as_bytes(), self.served);
         shortest + drawn % (longest - shortest + 1)
     }
 }
 
 /// The milliseconds of an interval.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an interval is at most 100 years")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an interval is at most 100 years"
+)]
 pub(crate) fn to_millis(interval: Interval) -> u64 {
     (interval.as_secs_f64() * 1000.0).ceil() as u64
 }

@@ -1,6 +1,5 @@
 //! Where the queue is kept.
 
-
 mod memory;
 
 use std::sync::Arc;
@@ -9,7 +8,6 @@ use async_trait::async_trait;
 use forager_core::time::Interval;
 use jiff::Timestamp;
 use tokio::sync::watch;
-
 
 pub use memory::Memory;
 

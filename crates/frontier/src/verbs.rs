@@ -64,8 +64,13 @@ pub trait Frontier: Send + Sync {
     /// All that speaks for and against a URL, seen or never seen.
     async fn explain(&self, collection: &str, url: &str, now: Timestamp) -> Result<Explanation>;
     /// Entries with all that is known of them, to be taken elsewhere, a page at a time.
-    async fn export(&self, collection: &str, after: Option<EntryId>, limit: usize, now: Timestamp)
-    -> Result<Vec<Image>>;
+    async fn export(
+        &self,
+        collection: &str,
+        after: Option<EntryId>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Image>>;
     /// Takes in what was exported elsewhere; says for each whether it was new.
     async fn import(&self, collection: &str, images: &[Image], now: Timestamp) -> Result<Vec<bool>>;
     /// Counts up whenever there may be something new to lease, so that whoever waits can wake.

@@ -43,6 +43,11 @@ impl Percent {
     pub fn new(value: u8) -> Option<Self> {
         (value <= 100).then_some(Self(value))
     }
+
+    /// The number.
+    pub fn get(self) -> u8 {
+        self.0
+    }
 }
 
 impl<'de> Deserialize<'de> for Percent {

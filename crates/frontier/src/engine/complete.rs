@@ -1,10 +1,463 @@
+//! What came of fetches, and what became of leases.
+
+use std::sync::Arc;
+
+use forager_core::scope::after_fetch::{self, Fate, after_fetch};
+use forager_core::scope::before_fetch::Rule;
+use forager_core::sentinel::schedule::{Failure, next_scan, next_try};
 use forager_core::time::Interval;
-use crate::engine::Tx;
-use crate::entry::Token;
+use rand_pcg::Pcg64;
+
+use super::lease::{judged_by, scope_entry};
+use super::priority::prioritise;
+use super::rules::Words;
+use super::{Tx, jobs, note_removal};
+use crate::catalog::{Catalog, CollectionRow, Kind};
+use crate::entry::{EntryId, Lease, Record, Standing, State, Token, Visit};
 use crate::error::Result;
+use crate::host::{Host, to_millis};
 use crate::moment::Moment;
-use crate::verbs::{Completed, LeaseChange, Report};
-pub(crate) fn complete<T: Tx>(_tx: &mut T, _reports: &[Report], _now: Moment) -> Result<Vec<Completed>> { todo!() }
-pub(crate) fn extend<T: Tx>(_tx: &mut T, _tokens: &[Token], _hold: Interval, _now: Moment) -> Result<Vec<LeaseChange>> { todo!() }
-pub(crate) fn release<T: Tx>(_tx: &mut T, _tokens: &[Token], _now: Moment) -> Result<Vec<LeaseChange>> { todo!() }
-pub(crate) fn settle<T: Tx>(_tx: &mut T, _now: Moment) -> Result<()> { todo!() }
+use crate::verbs::{Completed, Event, FetchError, LeaseChange, Outcome, Report};
+
+/// Takes back the leases that have run out. An entry that is taken and never reported too often is
+/// treated as one that cannot be fetched: it may be what kills the workers.
+pub(crate) fn settle<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
+    let expired = tx.expired(now);
+    if expired.is_empty() {
+        return Ok(());
+    }
+    let catalog = tx.catalog().clone();
+    for lease in expired {
+        tx.end_lease(lease.token);
+        let Some(standing) = tx.standing(lease.entry) else { continue };
+        let (number, _) = tx.queue_parts(standing.queue);
+        if let Some(collection) = catalog.collection_numbered(number) {
+            abandon(tx, collection, lease.entry, standing, now)?;
+        }
+    }
+    Ok(())
+}
+
+fn abandon<T: Tx>(
+    tx: &mut T,
+    collection: &CollectionRow,
+    entry: EntryId,
+    mut standing: Standing,
+    now: Moment,
+) -> Result<()> {
+    let settings = tx.settings().clone();
+    let (url, mut record) = tx.load(entry)?;
+    record.abandoned = record.abandoned.saturating_add(1);
+    standing.state = State::Queued;
+    tx.emit(now, &collection.spec.id, &url, Event::Abandoned { times: record.abandoned });
+    if let Some(over) = record.abandoned.checked_sub(settings.retry.abandoned).filter(|over| *over > 0) {
+        if record.length.is_some() {
+            standing.state = State::Failed;
+            let result = "abandoned by its workers".to_owned();
+            tx.emit(now, &collection.spec.id, &url, Event::Failed { result });
+        } else {
+            let learned = (record.evidence().velocity, standing.risk);
+            let next =
+                next_try(Failure::Transient, over - 1, None, learned, &settings.sentinel, now.timestamp());
+            standing.due = Moment::due(next.due, now);
+            record.due_because = Some(format!("abandoned by {} workers in a row", record.abandoned));
+        }
+    }
+    tx.set_standing(entry, standing);
+    tx.set_record(entry, record);
+    Ok(())
+}
+
+/// Holds leases for this long from now.
+pub(crate) fn extend<T: Tx>(
+    tx: &mut T,
+    tokens: &[Token],
+    hold: Interval,
+    now: Moment,
+) -> Result<Vec<LeaseChange>> {
+    settle(tx, now)?;
+    let until = now.after(hold);
+    let mut answers = Vec::with_capacity(tokens.len());
+    for &token in tokens {
+        let lease = tx.lease(token);
+        if let Some(lease) = lease {
+            tx.grant(Lease { until, ..lease });
+        }
+        answers.push(LeaseChange { token, held: lease.is_some(), until: lease.map(|_| until) });
+    }
+    Ok(answers)
+}
+
+/// Gives entries back untouched.
+pub(crate) fn release<T: Tx>(tx: &mut T, tokens: &[Token], now: Moment) -> Result<Vec<LeaseChange>> {
+    settle(tx, now)?;
+    let mut answers = Vec::with_capacity(tokens.len());
+    for &token in tokens {
+        let lease = tx.lease(token);
+        let standing = lease.and_then(|lease| tx.standing(lease.entry));
+        if let (Some(lease), Some(standing)) = (lease, standing) {
+            tx.end_lease(token);
+            tx.set_standing(lease.entry, Standing { state: State::Queued, ..standing });
+        }
+        answers.push(LeaseChange { token, held: lease.is_some(), until: None });
+    }
+    Ok(answers)
+}
+
+/// Takes in what came of fetches.
+pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Result<Vec<Completed>> {
+    settle(tx, now)?;
+    let catalog = tx.catalog().clone();
+    let mut words = Words::new();
+    let mut answers = Vec::with_capacity(reports.len());
+    let mut touched: Vec<&CollectionRow> = Vec::new();
+    for report in reports {
+        let token = Token(report.token);
+        let lease = tx.lease(token);
+        let standing = lease.and_then(|lease| tx.standing(lease.entry));
+        let collection =
+            standing.and_then(|standing| catalog.collection_numbered(tx.queue_parts(standing.queue).0));
+        let refused = |rule: &str| Completed {
+            token,
+            outcome: Outcome::Refused,
+            changed: false,
+            due: None,
+            rule: rule.into(),
+        };
+        let (Some(lease), Some(standing), Some(collection)) = (lease, standing, collection) else {
+            answers.push(refused("there is no such lease, or it has run out"));
+            continue;
+        };
+        let Some(result) = FetchResult::of(report) else {
+            answers.push(refused("the report has neither a status nor an error"));
+            continue;
+        };
+        let done = Done { catalog: &catalog, collection, report, result, now };
+        answers.push(done.complete(tx, lease, standing, &mut words)?);
+        if !touched.iter().any(|row| row.number == collection.number) {
+            touched.push(collection);
+        }
+    }
+    for collection in touched {
+        jobs::note_finish(tx, collection, now);
+    }
+    Ok(answers)
+}
+
+/// What came of a fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FetchResult {
+    /// There was a page; it may be known not to have changed.
+    Page { is_same: bool },
+    /// 404 or 410.
+    NotFound,
+    /// The host had enough: 429 or 503.
+    Refused,
+    /// The host failed: 5xx, or no answer.
+    Failed { by_host: bool },
+    /// The page cannot be had: another 4xx, robots.txt, or our own limits.
+    Dead,
+}
+
+impl FetchResult {
+    fn of(report: &Report) -> Option<Self> {
+        Some(match (report.error, report.status) {
+            (Some(FetchError::Timeout | FetchError::Network), _) => Self::Failed { by_host: true },
+            (Some(FetchError::Robots | FetchError::Refused), _) => Self::Dead,
+            (None, Some(404 | 410)) => Self::NotFound,
+            (None, Some(429 | 503)) => Self::Refused,
+            (None, Some(status)) => match Failure::of_status(status) {
+                Some(Failure::Transient) => Self::Failed { by_host: false },
+                Some(Failure::Dead) => Self::Dead,
+                None => Self::Page { is_same: status == 304 },
+            },
+            (None, None) => return None,
+        })
+    }
+
+    fn outcome(self) -> after_fetch::Outcome {
+        match self {
+            Self::Page { .. } => after_fetch::Outcome::Success,
+            Self::NotFound => after_fetch::Outcome::NotFound,
+            Self::Refused | Self::Failed { .. } | Self::Dead => after_fetch::Outcome::Failure,
+        }
+    }
+
+    /// What the schedule calls it; none if it is no failure.
+    fn failure(self) -> Option<Failure> {
+        match self {
+            Self::Page { .. } => None,
+            Self::NotFound | Self::Dead => Some(Failure::Dead),
+            Self::Refused | Self::Failed { .. } => Some(Failure::Transient),
+        }
+    }
+}
+
+/// A report that counts.
+struct Done<'c, 'r> {
+    catalog: &'c Catalog,
+    collection: &'c CollectionRow,
+    report: &'r Report,
+    result: FetchResult,
+    now: Moment,
+}
+
+/// What becomes of an entry, before it is written down.
+struct Next<'c> {
+    outcome: Outcome,
+    due: Option<Moment>,
+    rule: Why<'c>,
+}
+
+/// Why an entry is due when it is.
+enum Why<'c> {
+    Scope(Rule<'c>),
+    Text(Arc<str>),
+}
+
+impl<'c> Done<'c, '_> {
+    fn complete<T: Tx>(
+        &self,
+        tx: &mut T,
+        lease: Lease,
+        mut standing: Standing,
+        words: &mut Words<Rule<'c>>,
+    ) -> Result<Completed> {
+        let (url, mut record) = tx.load(lease.entry)?;
+        tx.end_lease(lease.token);
+        self.charge_host(tx, &standing);
+        let before = record.clone();
+        let changed = self.learn(&mut record);
+        let next = self.decide(tx, &url, &mut standing, &before, &mut record);
+        self.count(tx, changed);
+        if changed {
+            let (from, to) = (before.fingerprint.clone(), record.fingerprint.clone());
+            tx.emit(self.now, &self.collection.spec.id, &url, Event::Changed { from, to });
+        }
+        let rule = match next.rule {
+            Why::Scope(rule) => words.of(rule),
+            Why::Text(text) => text,
+        };
+        let completed = Completed { token: lease.token, outcome: next.outcome, changed, due: next.due, rule };
+        self.write(tx, lease.entry, &url, standing, record, &completed)?;
+        Ok(completed)
+    }
+
+    fn write<T: Tx>(
+        &self,
+        tx: &mut T,
+        entry: EntryId,
+        url: &str,
+        mut standing: Standing,
+        mut record: Record,
+        completed: &Completed,
+    ) -> Result<()> {
+        standing.state = match completed.outcome {
+            Outcome::Done => State::Done,
+            Outcome::Failed => State::Failed,
+            Outcome::Removed => return note_removal(tx, self.collection, entry, &completed.rule, self.now),
+            Outcome::Again | Outcome::Refused => State::Queued,
+        };
+        if standing.state == State::Failed {
+            tx.emit(self.now, &self.collection.spec.id, url, Event::Failed { result: self.words() });
+        }
+        if let Some(due) = completed.due {
+            standing.due = due;
+        }
+        if standing.by_due && standing.seed.is_some() {
+            let order = self.catalog.order(&self.collection.spec.id, standing.seed);
+            prioritise(self.catalog, order, &mut standing, &mut record, None, self.now);
+        }
+        tx.set_standing(entry, standing);
+        tx.set_record(entry, record);
+        Ok(())
+    }
+
+    /// Takes over what the fetch has taught. Returns whether the page had changed.
+    fn learn(&self, record: &mut Record) -> bool {
+        record.abandoned = 0;
+        record.due_because = None;
+        let FetchResult::Page { is_same } = self.result else {
+            self.remember(record, false);
+            return false;
+        };
+        let given = self.report.fingerprint.as_deref().filter(|_| !is_same);
+        let differs = matches!((given, record.fingerprint.as_deref()), (Some(new), Some(old)) if new != old);
+        let changed = !is_same && record.scans > 0 && self.report.changed.unwrap_or(differs);
+        record.learn(record.evidence().after_scan(changed, self.now.timestamp()));
+        if let Some(fingerprint) = given {
+            record.fingerprint = Some(bounded(fingerprint));
+        }
+        self.remember(record, changed);
+        changed
+    }
+
+    fn remember(&self, record: &mut Record, changed: bool) {
+        let at = Moment::from_second(self.now.second());
+        record.remember(Visit { at, result: self.words(), changed });
+    }
+
+    /// The result in words: a status, or the kind of error.
+    fn words(&self) -> String {
+        match (self.report.error, self.report.status) {
+            (Some(error), _) => format!("{error:?}").to_lowercase(),
+            (None, Some(status)) => status.to_string(),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn decide<T: Tx>(
+        &self,
+        tx: &T,
+        url: &str,
+        standing: &mut Standing,
+        before: &Record,
+        record: &mut Record,
+    ) -> Next<'c> {
+        let last_fetch = Moment::from_second(self.now.second());
+        if self.collection.spec.kind == Kind::Plain {
+            standing.last_fetch = Some(last_fetch);
+            return Next { outcome: Outcome::Done, due: None, rule: Why::Text("plain".into()) };
+        }
+        let Some((identity, seed)) = judged_by(self.catalog, self.collection, standing, url) else {
+            return Next { outcome: Outcome::Removed, due: None, rule: Why::Text("seed gone".into()) };
+        };
+        let entry = scope_entry(self.collection, &identity, &seed, standing, before);
+        let (after, fate) = after_fetch(
+            self.catalog.scopes(),
+            &entry,
+            before.counters(),
+            self.result.outcome(),
+            self.now.timestamp(),
+        );
+        standing.last_fetch = Some(last_fetch);
+        (record.errors, record.not_found) = (after.counters.errors, after.counters.not_found);
+        record.length = after.length;
+        match fate {
+            Fate::Spent => {
+                let text = "fetched as often as asked";
+                Next { outcome: Outcome::Done, due: None, rule: Why::Text(text.into()) }
+            }
+            Fate::Remove { rule } => Next { outcome: Outcome::Removed, due: None, rule: Why::Scope(rule) },
+            Fate::Stay { seed, not_before, rule } => {
+                standing.seed = self.catalog.seed_number(seed).or(standing.seed);
+                let not_before = not_before.map(|time| Moment::due(time, self.now));
+                self.schedule(tx, url, standing, record, not_before, rule)
+            }
+        }
+    }
+
+    /// When an entry that stays is due again.
+    fn schedule<T: Tx>(
+        &self,
+        tx: &T,
+        url: &str,
+        standing: &Standing,
+        record: &mut Record,
+        not_before: Option<Moment>,
+        rule: Rule<'c>,
+    ) -> Next<'c> {
+        let settings = tx.settings();
+        let learned = (record.evidence().velocity, standing.risk);
+        let at_least = |due: Moment| not_before.map_or(due, |bound| bound.max(due));
+        let now = self.now.timestamp();
+        let Some(failure) = self.result.failure() else {
+            if let (Rule::TooEarly { .. }, Some(due)) = (rule, not_before) {
+                return Next { outcome: Outcome::Again, due: Some(due), rule: Why::Scope(rule) };
+            }
+            let mut random = random(url, record.scans);
+            let next = next_scan(learned.0, learned.1, &settings.sentinel, now, &mut random);
+            let due = at_least(Moment::due(next.due, self.now));
+            return Next { outcome: Outcome::Again, due: Some(due), rule: Why::Scope(rule) };
+        };
+        if record.length.is_some() {
+            return self.retry(tx, url, record, at_least);
+        }
+        let failures = record.errors.max(record.not_found).saturating_sub(1);
+        let next = next_try(failure, failures, self.report.retry_after, learned, &settings.sentinel, now);
+        let reasons: Vec<String> = next.reasons.iter().map(ToString::to_string).collect();
+        let because = format!("{}: {}", self.words(), reasons.join("; "));
+        record.due_because = Some(because.clone());
+        let due = at_least(Moment::due(next.due, self.now));
+        Next { outcome: Outcome::Again, due: Some(due), rule: Why::Text(because.into()) }
+    }
+
+    /// A failed fetch of a page that is fetched a limited number of times: a few tries, then it is given up.
+    fn retry<T: Tx>(
+        &self,
+        tx: &T,
+        url: &str,
+        record: &mut Record,
+        at_least: impl Fn(Moment) -> Moment,
+    ) -> Next<'c> {
+        let retry = tx.settings().retry;
+        let tries = match self.result {
+            FetchResult::Refused => retry.refused,
+            FetchResult::Failed { .. } => retry.failed,
+            FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead => 0,
+        };
+        let failures = record.errors;
+        if failures > tries {
+            let text = format!("{}: given up after {tries} tries", self.words());
+            return Next { outcome: Outcome::Failed, due: None, rule: Why::Text(text.into()) };
+        }
+        let wait = to_millis(retry.first.doubled(failures.saturating_sub(1), retry.longest));
+        let wait = wait + draw(url, u64::from(failures), wait / 5);
+        let asked = self.report.retry_after.map_or(0, to_millis);
+        let due = self.now.after_millis(wait.max(asked));
+        let because = format!("{}: try {failures} of {tries}", self.words());
+        record.due_because = Some(because.clone());
+        let due = at_least(Moment::due(due.timestamp(), self.now));
+        Next { outcome: Outcome::Again, due: Some(due), rule: Why::Text(because.into()) }
+    }
+
+    /// A host that had enough, or cannot be reached, is left alone for a while.
+    fn charge_host<T: Tx>(&self, tx: &mut T, standing: &Standing) {
+        let (_, id) = tx.queue_parts(standing.queue);
+        let politeness = tx.settings().politeness;
+        let mut host: Host = tx.host(id).clone();
+        host.fetched += 1;
+        let is_its_own = matches!(self.result, FetchResult::Refused | FetchResult::Failed { by_host: true });
+        if is_its_own {
+            host.failures = host.failures.saturating_add(1);
+            let wait = politeness.back_off.doubled(host.failures - 1, politeness.max_back_off);
+            let millis = to_millis(wait);
+            let jitter = draw(tx.host_key(id).0, host.fetched, millis / 5);
+            let asked = self.report.retry_after.map_or(0, |asked| to_millis(asked.min(LONGEST_PAUSE)));
+            let until = self.now.after_millis((millis + jitter).max(asked));
+            host.back_off_until = host.back_off_until.max(until);
+        } else {
+            host.failures = 0;
+        }
+        tx.set_host(id, host);
+    }
+
+    fn count<T: Tx>(&self, tx: &mut T, changed: bool) {
+        let mut tally = tx.tally(self.collection.number);
+        tally.fetches += 1;
+        tally.bytes = tally.bytes.saturating_add(self.report.bytes);
+        tally.changes += u64::from(changed);
+        tx.set_tally(self.collection.number, tally);
+    }
+}
+
+/// The longest pause that a server may ask for.
+const LONGEST_PAUSE: Interval = forager_core::sentinel::schedule::LONGEST;
+
+/// How much of a fingerprint is kept.
+const FINGERPRINT_CHARS: usize = 128;
+
+fn bounded(fingerprint: &str) -> String {
+    fingerprint.chars().take(FINGERPRINT_CHARS).collect()
+}
+
+/// Random numbers that come out the same wherever they are drawn: from the URL and a count.
+fn random(url: &str, count: u64) -> Pcg64 {
+    let seed = xxhash_rust::xxh3::xxh3_64_with_seed(url.as_bytes(), count);
+    Pcg64::new(u128::from(seed), u128::from(count))
+}
+
+/// A number from 0 to `most`, drawn from a text and a count.
+fn draw(text: &str, count: u64, most: u64) -> u64 {
+    xxhash_rust::xxh3::xxh3_64_with_seed(text.as_bytes(), count) % (most + 1)
+}

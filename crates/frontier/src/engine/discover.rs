@@ -1,5 +1,439 @@
-use crate::engine::Tx;
+//! Links that were found: queued, merged with what is known, or turned away.
+
+use std::sync::Arc;
+
+use forager_core::order::Order;
+use forager_core::scope::Place;
+use forager_core::scope::outlink::{self, Claim, Queued, Rule, outlink};
+use forager_core::sentinel::Risk;
+use forager_core::sentinel::classify::NodeType;
+use forager_core::url::{FetchUrl, Identity, MAX_URL_BYTES};
+
+use super::priority::{Sighting, Source, counts_links, prioritise};
+use super::rules::Words;
+use super::{NewEntry, Tx, note_removal, settle};
+use crate::catalog::{Catalog, CollectionRow, Kind};
+use crate::entry::{DEEPEST, EntryId, How, Origin, QueueId, Record, SeedId, Standing, State};
 use crate::error::Result;
 use crate::moment::Moment;
-use crate::verbs::{Discovery, Page};
-pub(crate) fn discover<T: Tx>(_tx: &mut T, _pages: &[Page], _now: Moment) -> Result<Vec<Discovery>> { todo!() }
+use crate::verbs::{Action, Discovery, Link, Page};
+
+/// Takes in links; says for each what became of it.
+pub(crate) fn discover<T: Tx>(tx: &mut T, pages: &[Page], now: Moment) -> Result<Vec<Discovery>> {
+    settle(tx, now)?;
+    let catalog = tx.catalog().clone();
+    let mut answers = Vec::with_capacity(pages.iter().map(|page| page.links.len()).sum());
+    for page in pages {
+        match catalog.collection(&page.collection) {
+            Some(row) if row.spec.kind == Kind::Plain => {
+                for link in &page.links {
+                    answers.push(discover_plain(tx, row, link, now)?);
+                }
+            }
+            Some(row) => discover_planned(tx, &catalog, row, page, now, &mut answers)?,
+            None => answers.extend(turned_away(page, "collection gone")),
+        }
+    }
+    Ok(answers)
+}
+
+fn turned_away(page: &Page, rule: &str) -> impl Iterator<Item = Discovery> {
+    let rule: Arc<str> = rule.into();
+    page.links.iter().map(move |_| Discovery { action: Action::Ignored, rule: rule.clone() })
+}
+
+fn discover_planned<T: Tx>(
+    tx: &mut T,
+    catalog: &Catalog,
+    collection: &CollectionRow,
+    page: &Page,
+    now: Moment,
+    answers: &mut Vec<Discovery>,
+) -> Result<()> {
+    let Some(context) = Context::of(tx, catalog, collection, page, now)? else {
+        answers.extend(turned_away(page, "the page is no entry, and names no seed"));
+        return Ok(());
+    };
+    let mut words = Words::new();
+    for link in &page.links {
+        answers.push(match FetchUrl::parse(&link.url) {
+            Ok(url) => context.judge(tx, &url, link, &mut words)?,
+            Err(error) => Discovery { action: Action::Invalid, rule: error.to_string().into() },
+        });
+    }
+    Ok(())
+}
+
+/// What all links of a page have in common.
+struct Context<'c> {
+    catalog: &'c Catalog,
+    collection: &'c CollectionRow,
+    seed: &'c Identity,
+    seed_number: SeedId,
+    place: Place,
+    order: Order,
+    harvest: u8,
+    source: Option<Source>,
+    source_entry: Option<EntryId>,
+    source_risk: Risk,
+    now: Moment,
+}
+
+impl<'c> Context<'c> {
+    /// The context of a page: that of its entry, or else what the page says of itself.
+    fn of<T: Tx>(
+        tx: &T,
+        catalog: &'c Catalog,
+        collection: &'c CollectionRow,
+        page: &Page,
+        now: Moment,
+    ) -> Result<Option<Self>> {
+        let source = page.source.as_deref().and_then(|source| FetchUrl::parse_lenient(source).ok());
+        let identity = source.map(|source| catalog.scopes().identity(&collection.spec.id, &source));
+        let known = match &identity {
+            Some(identity) => find(tx, collection, identity)?,
+            None => None,
+        };
+        let standing = known.and_then(|(_, entry)| tx.standing(entry));
+        let named = page.seed.as_deref().and_then(|seed| Identity::parse(seed).ok());
+        let number = match standing {
+            Some(standing) => standing.seed,
+            None => named.and_then(|seed| catalog.seed_number(&seed)),
+        };
+        let Some((seed_number, seed)) =
+            number.and_then(|number| Some((number, catalog.seed_identity(number)?)))
+        else {
+            return Ok(None);
+        };
+        let order = catalog.order(&collection.spec.id, Some(seed_number));
+        let mut priority = standing.map(|standing| standing.priority);
+        if let (true, Some((_, entry))) = (counts_links(order), known) {
+            // What further links added to a page is its own; it hands on what its best link gave it.
+            let best = tx.load(entry)?.1.best_link;
+            priority = best.map(super::priority::thousandths);
+        }
+        Ok(Some(Self {
+            catalog,
+            collection,
+            seed,
+            seed_number,
+            place: standing
+                .map_or(Place { depth: page.depth, hops_off_domain: 0 }, |standing| standing.place),
+            order,
+            harvest: standing.map_or(collection.harvest, |standing| standing.harvest),
+            source: identity.map(|identity| Source { identity, priority }),
+            source_entry: known.map(|(_, entry)| entry),
+            source_risk: standing.map_or(Risk::Low, |standing| standing.risk),
+            now,
+        }))
+    }
+
+    fn judge<T: Tx>(
+        &self,
+        tx: &mut T,
+        url: &FetchUrl,
+        link: &Link,
+        words: &mut Words<Rule<'c>>,
+    ) -> Result<Discovery> {
+        let identity = self.catalog.scopes().identity(&self.collection.spec.id, url);
+        let sighting = Sighting { url, identity: &identity, link, source: self.source.as_ref() };
+        let known = find(tx, self.collection, &identity)?.map(|(_, entry)| entry);
+        let known = known.and_then(|entry| Some((entry, tx.standing(entry)?)));
+        let is_through = |standing: &Standing| matches!(standing.state, State::Done | State::Failed);
+        if let Some((_, standing)) = known
+            && is_through(&standing)
+            && !self.is_newer_harvest(&standing)
+        {
+            let rule = if standing.state == State::Done { "fetched as often as asked" } else { "given up" };
+            return Ok(Discovery { action: Action::Kept, rule: rule.into() });
+        }
+        let queued = known.filter(|(_, standing)| !is_through(standing));
+        let verdict = self.ask_scope(&identity, queued.map(|(_, standing)| standing));
+        let rule = words.of(verdict.rule);
+        let action = match verdict.action {
+            outlink::Action::Add { length, claim } => match known {
+                Some((entry, standing)) => self.revive(tx, entry, standing, claim, length, sighting)?,
+                None => self.add(tx, claim, length, sighting),
+            },
+            outlink::Action::Merge(claim) => match queued {
+                Some((entry, standing)) => self.merge(tx, entry, standing, claim, sighting)?,
+                None => Action::Ignored,
+            },
+            outlink::Action::Keep => Action::Kept,
+            outlink::Action::Ignore => Action::Ignored,
+            outlink::Action::Remove => match queued {
+                // What a worker has is decided when it reports.
+                Some((_, Standing { state: State::Leased, .. })) => Action::Kept,
+                Some((entry, _)) => {
+                    note_removal(tx, self.collection, entry, &rule, self.now)?;
+                    Action::Removed
+                }
+                None => Action::Ignored,
+            },
+        };
+        Ok(Discovery { action, rule })
+    }
+
+    fn ask_scope(&self, identity: &Identity, queued: Option<Standing>) -> outlink::Verdict<'c> {
+        let context =
+            outlink::Context { collection: &self.collection.spec.id, seed: self.seed, place: self.place };
+        let queued = queued.and_then(|standing| {
+            Some(Queued {
+                seed: self.catalog.seed_identity(standing.seed?)?,
+                place: standing.place,
+                due: standing.due.timestamp(),
+                last_fetch: standing.last_fetch.map(Moment::timestamp),
+                leased: standing.state == State::Leased,
+            })
+        });
+        outlink(self.catalog.scopes(), &context, identity, queued.as_ref(), self.now.timestamp())
+    }
+
+    fn is_newer_harvest(&self, standing: &Standing) -> bool {
+        is_newer(self.harvest, standing.harvest)
+    }
+
+    fn add<T: Tx>(
+        &self,
+        tx: &mut T,
+        claim: Claim<'_>,
+        length: Option<u32>,
+        sighting: Sighting<'_>,
+    ) -> Action {
+        let queue = tx.queue(self.collection.number, sighting.identity.host(), false);
+        let origin = Origin {
+            created: Moment::from_second(self.now.second()),
+            how: sighting.link.how,
+            source: self.source_entry,
+            relevance: sighting.link.relevance.and_then(to_thousandths),
+            metadata: sighting.link.metadata.as_deref().map(Into::into),
+        };
+        let mut record = Record::new(origin, length);
+        let mut standing =
+            fresh(queue, Some(self.seed_number), self.harvest, Moment::due(claim.due, self.now));
+        standing.place = claim.place.min(DEEPEST);
+        (standing.risk, standing.is_hub) = classify(self.catalog, sighting.url, self.source_risk);
+        prioritise(self.catalog, self.order, &mut standing, &mut record, Some(sighting), self.now);
+        tx.insert(NewEntry {
+            identity: sighting.identity.as_str(),
+            url: sighting.url.as_str(),
+            standing,
+            record,
+        });
+        Action::Added
+    }
+
+    /// An entry that an earlier harvest is through with is fetched again. Its history stays.
+    fn revive<T: Tx>(
+        &self,
+        tx: &mut T,
+        entry: EntryId,
+        known: Standing,
+        claim: Claim<'_>,
+        length: Option<u32>,
+        sighting: Sighting<'_>,
+    ) -> Result<Action> {
+        let (_, mut record) = tx.load(entry)?;
+        (record.length, record.errors, record.abandoned) = (length, 0, 0);
+        let mut standing = Standing {
+            seed: Some(self.seed_number),
+            place: claim.place.min(DEEPEST),
+            due: Moment::due(claim.due, self.now),
+            state: State::Queued,
+            harvest: self.harvest,
+            ..known
+        };
+        prioritise(self.catalog, self.order, &mut standing, &mut record, Some(sighting), self.now);
+        tx.set_standing(entry, standing);
+        tx.set_record(entry, record);
+        Ok(Action::Added)
+    }
+
+    fn merge<T: Tx>(
+        &self,
+        tx: &mut T,
+        entry: EntryId,
+        known: Standing,
+        claim: Claim<'_>,
+        sighting: Sighting<'_>,
+    ) -> Result<Action> {
+        let mut standing = known;
+        let seed = if claim.seed == self.seed {
+            Some(self.seed_number)
+        } else {
+            self.catalog.seed_number(claim.seed).or(known.seed)
+        };
+        standing.seed = seed;
+        standing.place = claim.place.min(DEEPEST);
+        if known.state == State::Queued {
+            standing.due = Moment::due(claim.due, self.now).min(known.due);
+        }
+        if self.is_newer_harvest(&known) {
+            standing.harvest = self.harvest;
+        }
+        let order = if seed == Some(self.seed_number) {
+            self.order
+        } else {
+            self.catalog.order(&self.collection.spec.id, seed)
+        };
+        let links_added = self.raise(tx, entry, order, &mut standing, sighting)?;
+        if standing == known {
+            return Ok(if links_added { Action::Improved } else { Action::Kept });
+        }
+        tx.set_standing(entry, standing);
+        let only_harvest = Standing { harvest: known.harvest, ..standing } == known;
+        Ok(if only_harvest && !links_added { Action::Kept } else { Action::Improved })
+    }
+
+    /// Raises the priority of an entry that was seen again. Returns whether its record changed too.
+    fn raise<T: Tx>(
+        &self,
+        tx: &mut T,
+        entry: EntryId,
+        order: Order,
+        standing: &mut Standing,
+        sighting: Sighting<'_>,
+    ) -> Result<bool> {
+        match order {
+            Order::Fifo => {}
+            Order::Hierarchy => {
+                standing.priority = standing.priority.max(super::priority::by_hierarchy(sighting));
+            }
+            Order::Services => {
+                let found = super::priority::by_service(self.catalog, sighting);
+                standing.priority = standing.priority.max(found);
+            }
+            Order::Risk => {
+                // Only a file on a critical page can become more urgent than it was.
+                if self.source_risk == Risk::Critical && standing.risk < Risk::Critical {
+                    let (risk, _) = classify(self.catalog, sighting.url, self.source_risk);
+                    standing.risk = standing.risk.max(risk);
+                    standing.priority = super::priority::by_risk(standing.risk);
+                }
+            }
+            Order::Score => {
+                if standing.place.depth != tx.standing(entry).map_or(0, |known| known.place.depth) {
+                    let (_, mut record) = tx.load(entry)?;
+                    prioritise(self.catalog, order, standing, &mut record, None, self.now);
+                }
+            }
+            Order::Linked => {
+                let (_, record) = tx.load(entry)?;
+                let mut linked = record.clone();
+                prioritise(self.catalog, order, standing, &mut linked, Some(sighting), self.now);
+                if linked != record {
+                    tx.set_record(entry, linked);
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The entry of an identity, and its queue.
+pub(super) fn find<T: Tx>(
+    tx: &T,
+    collection: &CollectionRow,
+    identity: &Identity,
+) -> Result<Option<(QueueId, EntryId)>> {
+    find_by(tx, collection, identity.host(), identity.as_str())
+}
+
+pub(super) fn find_by<T: Tx>(
+    tx: &T,
+    collection: &CollectionRow,
+    key: &str,
+    identity: &str,
+) -> Result<Option<(QueueId, EntryId)>> {
+    let Some(queue) = tx.find_queue(collection.number, key) else { return Ok(None) };
+    Ok(tx.find(queue, identity)?.map(|entry| (queue, entry)))
+}
+
+/// The standing of an entry that nothing is known of yet.
+pub(super) fn fresh(queue: QueueId, seed: Option<SeedId>, harvest: u8, due: Moment) -> Standing {
+    Standing {
+        queue,
+        seed,
+        place: Place::default(),
+        priority: forager_core::hierarchy::Priority::ZERO,
+        due,
+        last_fetch: None,
+        state: State::Queued,
+        risk: Risk::Medium,
+        is_hub: false,
+        harvest,
+        by_due: false,
+        step: None,
+    }
+}
+
+/// How urgent the changes of a page are, and whether it is a hub.
+pub(super) fn classify(catalog: &Catalog, url: &FetchUrl, parent: Risk) -> (Risk, bool) {
+    let class = catalog.classifier().classify(url, None).on_page_of(parent);
+    (class.freshness_risk, class.node_type == NodeType::Hub)
+}
+
+/// Whether one harvest came after another. There are 256 numbers, so that of two the nearer way round counts.
+pub(super) fn is_newer(harvest: u8, than: u8) -> bool {
+    harvest != than && harvest.wrapping_sub(than) < 128
+}
+
+fn to_thousandths(share: f64) -> Option<u16> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1000")]
+    (0.0..=1.0).contains(&share).then(|| (share * 1000.0).round() as u16)
+}
+
+/// The longest queue key, in bytes.
+const MAX_KEY_BYTES: usize = 255;
+
+/// A URL of a client: kept as it came, and due when the client says.
+fn discover_plain<T: Tx>(
+    tx: &mut T,
+    collection: &CollectionRow,
+    link: &Link,
+    now: Moment,
+) -> Result<Discovery> {
+    let key = link.key.as_deref().filter(|key| !key.is_empty()).unwrap_or_else(|| derived_key(&link.url));
+    let invalid = |rule: &str| Discovery { action: Action::Invalid, rule: rule.into() };
+    if link.url.is_empty() || key.is_empty() {
+        return Ok(invalid("no queue key is given, and none can be derived"));
+    }
+    if key.len() > MAX_KEY_BYTES || link.url.len() > MAX_URL_BYTES {
+        return Ok(invalid("the URL or its queue key is too long"));
+    }
+    if find_by(tx, collection, key, &link.url)?.is_some() {
+        return Ok(Discovery { action: Action::Kept, rule: "known".into() });
+    }
+    let queue = tx.queue(collection.number, key, true);
+    let due = Moment::due(link.due.unwrap_or(now).timestamp(), now);
+    let origin = Origin {
+        created: Moment::from_second(now.second()),
+        how: if link.how == How::Seed { How::Seed } else { How::Other },
+        metadata: link.metadata.as_deref().map(Into::into),
+        ..Origin::default()
+    };
+    let standing = Standing { by_due: true, ..fresh(queue, None, collection.harvest, due) };
+    let record = Record::new(origin, None);
+    tx.insert(NewEntry { identity: &link.url, url: &link.url, standing, record });
+    Ok(Discovery { action: Action::Added, rule: "new".into() })
+}
+
+/// The queue key that clients expect of a URL: what follows `://`, up to the first of `:`, `/`, `?`, `&`.
+pub(super) fn derived_key(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split([':', '/', '?', '&']).next().unwrap_or_default()
+}
+
+/// The text by which a URL is known in a collection, and its queue key; an error says why it is none.
+pub(super) fn known_by(
+    catalog: &Catalog,
+    collection: &CollectionRow,
+    url: &str,
+) -> Result<(String, String), forager_core::url::UrlError> {
+    if collection.spec.kind == Kind::Plain {
+        return Ok((derived_key(url).to_owned(), url.to_owned()));
+    }
+    let identity = catalog.scopes().identity(&collection.spec.id, &FetchUrl::parse_lenient(url)?);
+    Ok((identity.host().to_owned(), identity.as_str().to_owned()))
+}

@@ -1,6 +1,86 @@
-use crate::engine::Tx;
-use crate::error::Result;
+//! Hosts: what is set for them, and how they stand.
+
+use std::collections::BTreeMap;
+
+use super::{Tx, settle};
+use crate::catalog::Kind;
+use crate::entry::{CollectionId, HostId};
+use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::verbs::{HostChange, HostFilter, HostView};
-pub(crate) fn set_hosts<T: Tx>(_tx: &mut T, _changes: &[HostChange], _now: Moment) -> Result<Vec<HostView>> { todo!() }
-pub(crate) fn hosts<T: Tx>(_tx: &mut T, _filter: &HostFilter, _now: Moment) -> Result<Vec<HostView>> { todo!() }
+
+/// Changes what is set for hosts.
+pub(crate) fn set_hosts<T: Tx>(tx: &mut T, changes: &[HostChange], now: Moment) -> Result<Vec<HostView>> {
+    let catalog = tx.catalog().clone();
+    let mut owners = Vec::with_capacity(changes.len());
+    for change in changes {
+        owners.push(match &change.collection {
+            None => None,
+            Some(name) => match catalog.require_collection(name)? {
+                row if row.spec.kind == Kind::Plain => Some(row.number),
+                _ => {
+                    let problem = format!("the hosts of {name:?} are shared with all planned collections");
+                    return Err(Error::Configuration(format!("{problem}; name the host alone")));
+                }
+            },
+        });
+    }
+    settle(tx, now)?;
+    let mut touched = Vec::with_capacity(changes.len());
+    for (change, owner) in changes.iter().zip(owners) {
+        let id = tx.host_of(owner, &change.key);
+        let mut host = tx.host(id).clone();
+        host.settings = change.settings.clone();
+        tx.set_host(id, host);
+        touched.push(id);
+    }
+    let queued = queued_by_host(tx, None);
+    Ok(touched.into_iter().map(|id| view(tx, id, &queued, now)).collect())
+}
+
+/// Hosts in the order they became known.
+pub(crate) fn hosts<T: Tx>(tx: &mut T, filter: &HostFilter, now: Moment) -> Result<Vec<HostView>> {
+    settle(tx, now)?;
+    let collection = match &filter.collection {
+        Some(name) => Some(tx.catalog().require_collection(name)?.number),
+        None => None,
+    };
+    let queued = queued_by_host(tx, collection);
+    let is_wanted = |id: &HostId| {
+        collection.is_none_or(|_| queued.contains_key(id))
+            && filter.key.as_ref().is_none_or(|key| *key == tx.host_key(*id).0)
+    };
+    let wanted = tx.all_hosts().into_iter().filter(is_wanted);
+    Ok(wanted.skip(filter.skip).take(filter.limit).map(|id| view(tx, id, &queued, now)).collect())
+}
+
+/// How many entries wait at each host that has a queue, all together or of one collection.
+fn queued_by_host<T: Tx>(tx: &T, collection: Option<CollectionId>) -> BTreeMap<HostId, u64> {
+    let mut queued = BTreeMap::new();
+    for queue in tx.queues() {
+        let (owner, host) = tx.queue_parts(queue);
+        if collection.is_none_or(|collection| collection == owner) {
+            *queued.entry(host).or_default() += tx.queue_counts(queue)[0];
+        }
+    }
+    queued
+}
+
+fn view<T: Tx>(tx: &T, id: HostId, queued: &BTreeMap<HostId, u64>, now: Moment) -> HostView {
+    let (key, owner) = tx.host_key(id);
+    let (host, in_flight) = (tx.host(id), tx.in_flight(id));
+    let opens = host.opens(in_flight, &tx.settings().politeness, owner.is_some());
+    let is_open = opens.is_open(now);
+    let collection = owner.and_then(|owner| tx.catalog().collection_numbered(owner));
+    HostView {
+        host: key.to_owned(),
+        collection: collection.map(|row| row.spec.id.clone()),
+        queued: queued.get(&id).copied().unwrap_or_default(),
+        in_flight: in_flight.count,
+        fetched: host.fetched,
+        failures: host.failures,
+        opens: (!is_open).then_some(opens.at),
+        gate: opens.gate.filter(|_| !is_open),
+        settings: host.settings.clone(),
+    }
+}

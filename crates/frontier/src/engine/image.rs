@@ -1,7 +1,130 @@
-use crate::engine::Tx;
-use crate::entry::EntryId;
-use crate::error::Result;
+//! Entries on their way from one store to another.
+
+use forager_core::scope::Place;
+use forager_core::url::Identity;
+
+use super::discover::{find_by, fresh, known_by};
+use super::lease::seed_text;
+use super::priority::{prioritise, thousandths};
+use super::{NewEntry, Tx, settle};
+use crate::catalog::{Catalog, CollectionRow, Kind};
+use crate::entry::{DEEPEST, EntryId, Standing, State};
+use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::verbs::Image;
-pub(crate) fn export<T: Tx>(_tx: &mut T, _collection: &str, _after: Option<EntryId>, _limit: usize, _now: Moment) -> Result<Vec<Image>> { todo!() }
-pub(crate) fn import<T: Tx>(_tx: &mut T, _collection: &str, _images: &[Image], _now: Moment) -> Result<Vec<bool>> { todo!() }
+
+/// Entries of a collection with all that is known of them.
+pub(crate) fn export<T: Tx>(
+    tx: &mut T,
+    collection: &str,
+    after: Option<EntryId>,
+    limit: usize,
+    now: Moment,
+) -> Result<Vec<Image>> {
+    settle(tx, now)?;
+    let catalog = tx.catalog().clone();
+    let row = catalog.require_collection(collection)?;
+    let found = tx.scan(after, limit, &mut |_, standing| tx.queue_parts(standing.queue).0 == row.number);
+    let images = found.into_iter().map(|entry| image(tx, &catalog, entry));
+    images.filter_map(Result::transpose).collect()
+}
+
+fn image<T: Tx>(tx: &T, catalog: &Catalog, entry: EntryId) -> Result<Option<Image>> {
+    let Some(standing) = tx.standing(entry) else { return Ok(None) };
+    let (url, mut record) = tx.load(entry)?;
+    let source = match record.origin.source.take().filter(|source| tx.standing(*source).is_some()) {
+        Some(source) => Some(tx.load(source)?.0),
+        None => None,
+    };
+    Ok(Some(Image {
+        id: entry,
+        url,
+        key: tx.host_key(tx.queue_parts(standing.queue).1).0.to_owned(),
+        state: if standing.state == State::Leased { State::Queued } else { standing.state },
+        seed: seed_text(catalog, &standing),
+        depth: standing.place.depth,
+        hops_off_domain: standing.place.hops_off_domain,
+        priority: standing.priority.thousandths(),
+        due: standing.due,
+        last_fetch: standing.last_fetch,
+        harvest: standing.harvest,
+        risk: standing.risk,
+        source,
+        record,
+    }))
+}
+
+/// Takes in what was exported elsewhere. What is known here already stays as it is.
+pub(crate) fn import<T: Tx>(
+    tx: &mut T,
+    collection: &str,
+    images: &[Image],
+    now: Moment,
+) -> Result<Vec<bool>> {
+    let catalog = tx.catalog().clone();
+    let row = catalog.require_collection(collection)?;
+    for image in images {
+        check(&catalog, row, image)?;
+    }
+    settle(tx, now)?;
+    images.iter().map(|image| take_in(tx, &catalog, row, image, now)).collect()
+}
+
+/// Refuses an image that is no entry of this collection, before any is taken in.
+fn check(catalog: &Catalog, row: &CollectionRow, image: &Image) -> Result<()> {
+    let problem = |problem: String| Err(Error::Configuration(format!("{:?}: {problem}", image.url)));
+    if let Err(cause) = known_by(catalog, row, &image.url) {
+        return problem(cause.to_string());
+    }
+    match &image.seed {
+        None if row.spec.kind == Kind::Planned => problem("it has no seed".to_owned()),
+        Some(seed) => match Identity::parse(seed).ok().and_then(|seed| catalog.seed_number(&seed)) {
+            Some(_) => Ok(()),
+            None => problem(format!("its seed {seed:?} is not there")),
+        },
+        None => Ok(()),
+    }
+}
+
+fn take_in<T: Tx>(
+    tx: &mut T,
+    catalog: &Catalog,
+    row: &CollectionRow,
+    image: &Image,
+    now: Moment,
+) -> Result<bool> {
+    let is_plain = row.spec.kind == Kind::Plain;
+    let invalid = |cause: forager_core::url::UrlError| Error::Configuration(cause.to_string());
+    let (own_key, identity) = known_by(catalog, row, &image.url).map_err(invalid)?;
+    let key = if is_plain { image.key.clone() } else { own_key };
+    if find_by(tx, row, &key, &identity)?.is_some() {
+        return Ok(false);
+    }
+    let mut record = image.record.clone();
+    record.origin.source = match image.source.as_deref().map(|source| known_by(catalog, row, source)) {
+        Some(Ok((key, identity))) => find_by(tx, row, &key, &identity)?.map(|(_, source)| source),
+        Some(Err(_)) | None => None,
+    };
+    let seed = image.seed.as_deref().and_then(|seed| Identity::parse(seed).ok());
+    let seed = seed.and_then(|seed| catalog.seed_number(&seed));
+    let queue = tx.queue(row.number, &key, is_plain);
+    let place = Place { depth: image.depth, hops_off_domain: image.hops_off_domain };
+    let hub = forager_core::url::FetchUrl::parse(&image.url)
+        .is_ok_and(|url| super::discover::classify(catalog, &url, image.risk).1);
+    let mut standing = Standing {
+        place: place.min(DEEPEST),
+        priority: thousandths(image.priority),
+        last_fetch: image.last_fetch,
+        state: if image.state == State::Leased { State::Queued } else { image.state },
+        risk: image.risk,
+        is_hub: hub,
+        by_due: is_plain,
+        ..fresh(queue, seed, image.harvest, Moment::due(image.due.timestamp(), now))
+    };
+    if !is_plain {
+        let order = catalog.order(&row.spec.id, seed);
+        prioritise(catalog, order, &mut standing, &mut record, None, now);
+    }
+    tx.insert(NewEntry { identity: &identity, url: &image.url, standing, record });
+    Ok(true)
+}

@@ -1,5 +1,311 @@
-use crate::engine::Tx;
+//! Handing out entries, politely and in order.
+
+use std::sync::Arc;
+
+use forager_core::scope::before_fetch::{Action as ScopeAction, Entry, Verdict, before_fetch};
+use forager_core::url::{FetchUrl, Identity};
+
+use super::priority::prioritise;
+use super::rules::Words;
+use super::{Tx, Wanted, note_removal, settle};
+use crate::catalog::{Catalog, CollectionRow, Kind, Limits, Steering};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State};
 use crate::error::Result;
+use crate::host::{Gate, Host, Opens};
 use crate::moment::Moment;
-use crate::verbs::{LeaseAnswer, LeaseRequest};
-pub(crate) fn lease<T: Tx>(_tx: &mut T, _request: &LeaseRequest, _now: Moment) -> Result<LeaseAnswer> { todo!() }
+use crate::verbs::{LeaseAnswer, LeaseRequest, Leased, Nothing};
+
+/// How many entries one call may postpone or remove on its way, besides ten for each it may hand out.
+/// More are left to the next call, so that a disabled seed with a million entries holds up nobody.
+const MOST_LOOKS: usize = 1000;
+
+/// Hands out up to `max` entries, or says how long to wait for one.
+pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> Result<LeaseAnswer> {
+    settle(tx, now)?;
+    wake(tx, now)?;
+    let catalog = tx.catalog().clone();
+    let eligible = Eligible::of(tx, &catalog, request, now)?;
+    let mut counter = Counter {
+        catalog: &catalog,
+        request,
+        wanted: Wanted { collections: eligible.open, key: request.host.clone() },
+        now,
+        leased: Vec::new(),
+        looks: request.max.saturating_mul(10).saturating_add(MOST_LOOKS),
+        words: Words::new(),
+    };
+    counter.serve(tx)?;
+    let Counter { leased, wanted, looks, .. } = counter;
+    let nothing = match leased.is_empty() {
+        false => None,
+        true if looks == 0 => Some(Nothing::NotDue { until: now }),
+        true => Some(nothing(tx, &wanted, &eligible.shut)),
+    };
+    Ok(LeaseAnswer { leased, nothing })
+}
+
+/// Makes ready what is due, and gives those entries another priority whose score steps.
+pub(super) fn wake<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
+    let catalog = tx.catalog().clone();
+    for entry in tx.wake(now) {
+        let Some(mut standing) = tx.standing(entry) else { continue };
+        let (_, mut record) = tx.load(entry)?;
+        let (collection, _) = tx.queue_parts(standing.queue);
+        let Some(row) = catalog.collection_numbered(collection) else { continue };
+        let order = catalog.order(&row.spec.id, standing.seed);
+        prioritise(&catalog, order, &mut standing, &mut record, None, now);
+        tx.set_standing(entry, standing);
+    }
+    Ok(())
+}
+
+/// The collections that a call is about.
+struct Eligible {
+    /// Those that hand out.
+    open: Vec<CollectionId>,
+    /// Those that a person has stopped.
+    shut: Vec<CollectionId>,
+}
+
+impl Eligible {
+    fn of<T: Tx>(tx: &T, catalog: &Catalog, request: &LeaseRequest, now: Moment) -> Result<Self> {
+        let mut eligible = Self { open: Vec::new(), shut: Vec::new() };
+        let mut sort = |row: &CollectionRow| {
+            let steering = row.spec.job.map_or(Steering::Running, |job| job.steering);
+            if !row.spec.enabled || steering == Steering::Paused {
+                eligible.shut.push(row.number);
+            } else if steering == Steering::Running && remaining(tx, row, now) > 0 {
+                eligible.open.push(row.number);
+            }
+        };
+        match &request.collection {
+            Some(name) => sort(catalog.require_collection(name)?),
+            None => catalog.rows().collections.iter().for_each(sort),
+        }
+        Ok(eligible)
+    }
+}
+
+/// How many entries a collection may still hand out.
+pub(super) fn remaining<T: Tx>(tx: &T, row: &CollectionRow, now: Moment) -> u64 {
+    let Some(job) = row.spec.job else { return u64::MAX };
+    let Limits { pages, bytes, time } = job.limits;
+    let tally = tx.tally(row.number);
+    let is_over = time.is_some_and(|time| job.started.after(time) <= now)
+        || bytes.is_some_and(|bytes| tally.bytes >= bytes);
+    if is_over {
+        return 0;
+    }
+    let [_, in_flight, ..] = tx.counts(row.number);
+    pages.map_or(u64::MAX, |pages| pages.saturating_sub(tally.fetches.saturating_add(in_flight)))
+}
+
+/// One call, as it goes from host to host.
+struct Counter<'c> {
+    catalog: &'c Catalog,
+    request: &'c LeaseRequest,
+    wanted: Wanted,
+    now: Moment,
+    leased: Vec<Leased>,
+    looks: usize,
+    words: Words<Verdict<'c>>,
+}
+
+impl<'c> Counter<'c> {
+    fn serve<T: Tx>(&mut self, tx: &mut T) -> Result<()> {
+        if self.request.max == 0 || self.request.per_host == 0 {
+            return Ok(());
+        }
+        // Whoever is served gets a later turn than this, so that no host is looked at twice.
+        let below = tx.next_turn();
+        while self.leased.len() < self.request.max && self.looks > 0 {
+            let Some(queue) = tx.next_queue(&self.wanted, below) else { break };
+            self.serve_queue(tx, queue)?;
+        }
+        Ok(())
+    }
+
+    fn serve_queue<T: Tx>(&mut self, tx: &mut T, queue: QueueId) -> Result<()> {
+        let (number, host_id) = tx.queue_parts(queue);
+        let Some(collection) = self.catalog.collection_numbered(number) else { return Ok(()) };
+        let is_plain = collection.spec.kind == Kind::Plain;
+        let mut host = Host { turn: tx.next_turn(), ..tx.host(host_id).clone() };
+        let allowed = remaining(tx, collection, self.now);
+        let allowed = usize::try_from(allowed).unwrap_or(usize::MAX).min(self.request.per_host);
+        let mut handed_out = 0;
+        while handed_out < allowed && self.leased.len() < self.request.max && self.looks > 0 {
+            // Clients of a plain collection pace what they get at once by themselves.
+            if handed_out > 0 && !is_plain && !self.opens(tx, &host, host_id, is_plain).is_open(self.now) {
+                break;
+            }
+            let as_oldest = !is_plain && self.is_turn_of_oldest(tx, &host);
+            let oldest = if as_oldest { tx.take(queue, true) } else { None };
+            let Some(entry) = oldest.or_else(|| tx.take(queue, false)) else { break };
+            self.looks -= 1;
+            if self.hand_out(tx, collection, entry, oldest.is_some())? {
+                handed_out += 1;
+                host.served += 1;
+                let delay = host.delay_millis(tx.host_key(host_id).0, &tx.settings().politeness, is_plain);
+                host.next_allowed = self.now.after_millis(delay);
+            }
+        }
+        tx.set_host(host_id, host);
+        if remaining(tx, collection, self.now) == 0 {
+            self.wanted.collections.retain(|other| *other != number);
+        }
+        Ok(())
+    }
+
+    fn opens<T: Tx>(&self, tx: &T, host: &Host, id: HostId, is_plain: bool) -> Opens {
+        host.opens(tx.in_flight(id), &tx.settings().politeness, is_plain)
+    }
+
+    fn is_turn_of_oldest<T: Tx>(&self, tx: &T, host: &Host) -> bool {
+        is_turn_of_oldest(tx.settings().reserved.0.get(), host.served)
+    }
+
+    /// Hands out an entry, unless the rules of scope have it wait or go. Returns whether it did.
+    fn hand_out<T: Tx>(
+        &mut self,
+        tx: &mut T,
+        collection: &'c CollectionRow,
+        entry: EntryId,
+        as_oldest: bool,
+    ) -> Result<bool> {
+        let Some(mut standing) = tx.standing(entry) else { return Ok(false) };
+        let (url, record) = tx.load(entry)?;
+        let rule = if collection.spec.kind == Kind::Plain {
+            "plain".into()
+        } else {
+            match self.ask_scope(tx, collection, entry, &mut standing, &url, &record)? {
+                Some(rule) => rule,
+                None => return Ok(false),
+            }
+        };
+        let token = tx.next_token();
+        let until = self.now.after(self.request.hold);
+        standing.state = State::Leased;
+        tx.set_standing(entry, standing);
+        tx.grant(Lease { token, entry, until });
+        let (_, host_id) = tx.queue_parts(standing.queue);
+        self.leased.push(Leased {
+            token,
+            until,
+            collection: collection.spec.id.clone(),
+            url,
+            host: tx.host_key(host_id).0.to_owned(),
+            seed: seed_text(self.catalog, &standing),
+            depth: standing.place.depth,
+            priority: standing.priority,
+            due: standing.due,
+            last_fetch: standing.last_fetch,
+            fingerprint: record.fingerprint,
+            failures: record.errors.saturating_add(record.abandoned),
+            metadata: record.origin.metadata,
+            as_oldest,
+            rule,
+        });
+        Ok(true)
+    }
+
+    /// The rule by which an entry may be fetched; none if it waits or goes instead.
+    fn ask_scope<T: Tx>(
+        &mut self,
+        tx: &mut T,
+        collection: &'c CollectionRow,
+        id: EntryId,
+        standing: &mut Standing,
+        url: &str,
+        record: &Record,
+    ) -> Result<Option<Arc<str>>> {
+        let Some((identity, seed)) = judged_by(self.catalog, collection, standing, url) else {
+            note_removal(tx, collection, id, "seed gone", self.now)?;
+            return Ok(None);
+        };
+        let entry = scope_entry(collection, &identity, &seed, standing, record);
+        let verdict = before_fetch(self.catalog.scopes(), &entry, self.now.timestamp());
+        if let Some(heir) = verdict.seed.filter(|_| verdict.taken_over) {
+            standing.seed = self.catalog.seed_number(heir).or(standing.seed);
+        }
+        let rule = self.words.of(verdict);
+        match verdict.action {
+            ScopeAction::Fetch => Ok(Some(rule)),
+            ScopeAction::Postpone { due } => {
+                standing.due = Moment::due(due, self.now);
+                tx.set_standing(id, *standing);
+                Ok(None)
+            }
+            ScopeAction::Remove => {
+                note_removal(tx, collection, id, &rule, self.now)?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Whether the next hand-out of a host is reserved for its oldest due entry.
+pub(super) fn is_turn_of_oldest(reserved_percent: u8, served: u64) -> bool {
+    if reserved_percent == 0 {
+        return false;
+    }
+    let period = u64::from(100 / reserved_percent.min(100)).max(1);
+    (served + 1).is_multiple_of(period)
+}
+
+/// The identity of an entry and of its seed. An entry without a seed has none to be judged by.
+pub(super) fn judged_by(
+    catalog: &Catalog,
+    collection: &CollectionRow,
+    standing: &Standing,
+    url: &str,
+) -> Option<(Identity, Identity)> {
+    let fetch = FetchUrl::parse(url).ok()?;
+    let identity = catalog.scopes().identity(&collection.spec.id, &fetch);
+    let seed = catalog.seed_identity(standing.seed?)?.clone();
+    Some((identity, seed))
+}
+
+/// An entry as the rules of scope see it.
+pub(super) fn scope_entry<'a>(
+    collection: &'a CollectionRow,
+    identity: &'a Identity,
+    seed: &'a Identity,
+    standing: &Standing,
+    record: &Record,
+) -> Entry<'a> {
+    Entry {
+        collection: &collection.spec.id,
+        url: identity,
+        seed,
+        place: standing.place,
+        last_fetch: standing.last_fetch.map(Moment::timestamp),
+        length: record.length,
+    }
+}
+
+/// The seed of an entry, as it was written.
+pub(super) fn seed_text(catalog: &Catalog, standing: &Standing) -> Option<String> {
+    Some(catalog.seed(standing.seed?)?.seed.url.clone())
+}
+
+/// Why there is nothing to hand out, and when to ask again.
+fn nothing<T: Tx>(tx: &T, wanted: &Wanted, shut: &[CollectionId]) -> Nothing {
+    let outlook = tx.outlook(wanted);
+    let soonest = |at: Moment| {
+        let others = [outlook.first_due, outlook.first_expiry];
+        others.into_iter().flatten().fold(at, Moment::min)
+    };
+    match (outlook.first_open, outlook.first_due, outlook.first_expiry) {
+        (Some(Opens { at, gate }), ..) if at < Moment::NEVER => match gate {
+            Some(Gate::InFlight) | None => Nothing::Blocked { until: Some(soonest(at)) },
+            Some(gate) => Nothing::Throttled { until: soonest(at), gate },
+        },
+        (_, Some(due), _) if due < Moment::NEVER => Nothing::NotDue { until: soonest(due) },
+        (_, _, Some(expiry)) => Nothing::Blocked { until: Some(expiry) },
+        (Some(_), ..) | (_, Some(_), _) => Nothing::Blocked { until: None },
+        (None, None, None) => {
+            let waits = |collection: &CollectionId| tx.counts(*collection)[0] > 0;
+            if shut.iter().any(waits) { Nothing::Blocked { until: None } } else { Nothing::Empty }
+        }
+    }
+}

@@ -54,7 +54,7 @@ impl LocalStore for Memory {
 
 /// Everything there is.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub(crate) struct Model {
     settings: Arc<Settings>,
     catalog: Arc<Catalog>,
     now: Moment,
@@ -128,6 +128,12 @@ impl Model {
         let (collection, host) = self.queue_parts(queue);
         wanted.collections.contains(&collection)
             && wanted.key.as_ref().is_none_or(|key| *key == self.host_key(host).0)
+    }
+
+    fn count(&self, keep: impl Fn(&Standing) -> bool) -> Counts {
+        let of_state = |state| move |standing: &Standing| standing.state == state;
+        let kept = || self.live().map(|(_, entry)| entry.standing).filter(&keep);
+        State::ALL.map(|state| kept().filter(of_state(state)).count() as u64)
     }
 
     /// The wanted queues that have a ready entry.
@@ -256,8 +262,11 @@ impl Tx for Model {
     }
 
     fn queue_counts(&self, queue: QueueId) -> Counts {
-        let of_queue = || self.live().filter(|(_, entry)| entry.standing.queue == queue);
-        State::ALL.map(|state| of_queue().filter(|(_, entry)| entry.standing.state == state).count() as u64)
+        self.count(|standing| standing.queue == queue)
+    }
+
+    fn counts(&self, collection: CollectionId) -> Counts {
+        self.count(|standing| self.queue_parts(standing.queue).0 == collection)
     }
 
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId {
@@ -349,8 +358,7 @@ impl Tx for Model {
     }
 
     fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {
-        let ready =
-            self.live().filter(|(_, entry)| entry.standing.queue == queue && self.is_ready(entry));
+        let ready = self.live().filter(|(_, entry)| entry.standing.queue == queue && self.is_ready(entry));
         if as_oldest {
             let by_due = ready.filter(|(_, entry)| entry.standing.by_due);
             return by_due.min_by_key(|(id, entry)| (entry.standing.due, *id)).map(|(id, _)| id);
