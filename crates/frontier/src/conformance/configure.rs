@@ -13,11 +13,14 @@ use crate::verbs::{ListFilter, Target};
 fn words(catalog: &Catalog) -> Vec<String> {
     let rows = catalog.rows();
     let on = |enabled: bool| if enabled { "" } else { " off" };
-    let collections =
-        rows.collections.iter().map(|row| format!("{:?} {}{}", row.spec.kind, row.spec.id, on(row.spec.enabled)));
-    let profiles = rows.profiles.iter().map(|profile| {
-        format!("profile {} of {}{}", profile.id, profile.collection, on(profile.enabled))
-    });
+    let collections = rows
+        .collections
+        .iter()
+        .map(|row| format!("{:?} {}{}", row.spec.kind, row.spec.id, on(row.spec.enabled)));
+    let profiles = rows
+        .profiles
+        .iter()
+        .map(|profile| format!("profile {} of {}{}", profile.id, profile.collection, on(profile.enabled)));
     let seeds = rows.seeds.iter().filter(|row| !row.is_gone).map(|row| {
         format!("seed {} by {}{}", row.seed.url, row.seed.profiles.join(","), on(row.seed.enabled))
     });

@@ -41,7 +41,9 @@ pub async fn a_link_that_stands_twice_in_a_batch_is_one_entry(world: World) {
     let mut world = site(world).await;
     let twice = ["https://a.example/x", "HTTPS://A.EXAMPLE:443/x#part", "https://a.example/./x"];
     assert_eq!(world.find("c", HOME, twice).await, [Added, Kept, Kept]);
-    let urls = world.list_urls(ListFilter { prefix: Some("https://a.example/x".into()), ..Default::default() }).await;
+    let urls = world
+        .list_urls(ListFilter { prefix: Some("https://a.example/x".into()), ..Default::default() })
+        .await;
     assert_eq!(urls, ["https://a.example/x"]);
 }
 
@@ -97,7 +99,11 @@ pub async fn the_source_page_gives_seed_depth_and_priority(world: World) {
     let mut world = site(world).await;
     world.find("c", HOME, ["https://a.example/1"]).await;
     // What the page says of itself does not count where it is an entry.
-    let misled = Page { seed: Some("https://b.example/".into()), depth: 7, ..page("c", "https://a.example/1", ["https://a.example/2"]) };
+    let misled = Page {
+        seed: Some("https://b.example/".into()),
+        depth: 7,
+        ..page("c", "https://a.example/1", ["https://a.example/2"])
+    };
     world.discover(misled).await;
     let entry = world.the_entry("c", "https://a.example/2").await;
     assert_eq!((entry.seed.as_deref(), entry.depth, entry.priority.thousandths()), (Some(HOME), 2, 640));
@@ -176,7 +182,8 @@ pub async fn a_rediscovery_only_improves(world: World) {
 
 pub async fn a_sitemap_raises_the_priority_and_leaves_the_depth(world: World) {
     let mut world = site(world).await;
-    let stranger = Page { seed: Some(HOME.into()), ..page("c", "https://a.example/stranger", ["https://a.example/x"]) };
+    let stranger =
+        Page { seed: Some(HOME.into()), ..page("c", "https://a.example/stranger", ["https://a.example/x"]) };
     world.discover(stranger.clone()).await;
     let links = vec![Link { how: How::Sitemap, ..link("https://a.example/x") }];
     let deep = Page { links, depth: 8, ..stranger };
@@ -195,7 +202,11 @@ pub async fn a_rediscovery_never_touches_what_was_learned(world: World) {
     world.find("c", HOME, [HOME]).await;
     let entry = world.the_entry("c", HOME).await;
     assert_eq!((&entry.record, entry.last_fetch), (&learned.record, learned.last_fetch));
-    assert!(entry.due >= Moment::of(interval("50m").after(world.now)), "not before its hour is over: {}", entry.due);
+    assert!(
+        entry.due >= Moment::of(interval("50m").after(world.now)),
+        "not before its hour is over: {}",
+        entry.due
+    );
 }
 
 pub async fn found_out_of_scope_but_stored_in_scope_is_kept(mut world: World) {
@@ -266,7 +277,10 @@ pub async fn a_url_is_one_entry_in_each_collection(world: World) {
     world.find("c", HOME, ["https://a.example/d/x"]).await;
     assert_eq!(world.find("d", "https://a.example/d/", ["https://a.example/d/x"]).await, [Added]);
     assert_eq!(world.the_entry("c", "https://a.example/d/x").await.seed.as_deref(), Some(HOME));
-    assert_eq!(world.the_entry("d", "https://a.example/d/x").await.seed.as_deref(), Some("https://a.example/d/"));
+    assert_eq!(
+        world.the_entry("d", "https://a.example/d/x").await.seed.as_deref(),
+        Some("https://a.example/d/")
+    );
 }
 
 pub async fn profiles_say_which_urls_are_one(mut world: World) {
@@ -277,7 +291,11 @@ pub async fn profiles_say_which_urls_are_one(mut world: World) {
     };
     world.configure([planned("c"), profile("p", "c", loose), seed(HOME, ["p"])]).await;
     world.start_seed(HOME).await;
-    let urls = ["https://a.example/x?b=2&a=1&utm_source=m", "https://a.example/x?a=1&b=2", "https://a.example/x?a=1"];
+    let urls = [
+        "https://a.example/x?b=2&a=1&utm_source=m",
+        "https://a.example/x?a=1&b=2",
+        "https://a.example/x?a=1",
+    ];
     assert_eq!(world.find("c", HOME, urls).await, [Added, Kept, Added]);
     let entry = world.the_entry("c", "https://a.example/x?utm_medium=z&b=2&a=1").await;
     assert_eq!(entry.url, urls[0], "what is requested is what was found first");

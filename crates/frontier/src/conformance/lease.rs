@@ -30,7 +30,10 @@ async fn hosts(mut world: World, order: Order) -> World {
 pub async fn an_entry_is_handed_out_with_all_a_worker_needs(world: World) {
     let mut world = site(world, Order::Hierarchy).await;
     let leased = world.lease_one().await;
-    assert_eq!((leased.collection.as_str(), leased.url.as_str(), leased.host.as_str()), ("c", HOME, "a.example"));
+    assert_eq!(
+        (leased.collection.as_str(), leased.url.as_str(), leased.host.as_str()),
+        ("c", HOME, "a.example")
+    );
     assert_eq!((leased.seed.as_deref(), leased.depth, leased.priority), (Some(HOME), 0, thousandths(1000)));
     assert_eq!((leased.due, leased.until), (world.moment(), world.later("5m")));
     assert_eq!((leased.last_fetch, leased.fingerprint, leased.failures), (None, None, 0));
@@ -75,7 +78,8 @@ pub async fn inside_a_host_the_highest_priority_goes_first(world: World) {
     world.find("c", "https://a.example/1", ["https://a.example/1/1"]).await;
     world.find("c", HOME, ["https://a.example/3"]).await;
     let order = world.lease_urls(9).await;
-    let want = [HOME, "https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/1/1"];
+    let want =
+        [HOME, "https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/1/1"];
     assert_eq!(order, want, "of equal priority, the one that came first");
 }
 
@@ -108,7 +112,14 @@ pub async fn due_time_breaks_ties_where_the_order_says_so(world: World) {
 
 pub async fn hosts_take_turns(world: World) {
     let mut world = hosts(world, Order::Hierarchy).await;
-    let urls = ["https://x.example/1", "https://x.example/2", "https://x.example/3", "https://y.example/1", "https://z.example/1", "https://z.example/2"];
+    let urls = [
+        "https://x.example/1",
+        "https://x.example/2",
+        "https://x.example/3",
+        "https://y.example/1",
+        "https://z.example/1",
+        "https://z.example/2",
+    ];
     world.find_for("c", HOME, urls).await;
     let mut order = Vec::new();
     for _ in 0..6 {
@@ -131,8 +142,11 @@ pub async fn the_host_served_longest_ago_comes_first(world: World) {
 }
 
 pub async fn a_call_hands_out_at_most_so_many_and_so_many_of_a_host(world: World) {
-    let urls: Vec<String> = (0..12).map(|number| format!("https://h{}.example/{number}", number % 3)).collect();
-    for (max, per_host, want) in [(12, 12, 12), (5, 12, 5), (12, 2, 6), (12, 1, 3), (2, 1, 2), (4, 3, 4), (0, 9, 0), (9, 0, 0)] {
+    let urls: Vec<String> =
+        (0..12).map(|number| format!("https://h{}.example/{number}", number % 3)).collect();
+    for (max, per_host, want) in
+        [(12, 12, 12), (5, 12, 5), (12, 2, 6), (12, 1, 3), (2, 1, 2), (4, 3, 4), (0, 9, 0), (9, 0, 0)]
+    {
         let mut world = hosts(world.another(), Order::Fifo).await;
         let links = urls.iter().map(String::as_str);
         world.discover(page_of_seed("c", HOME, links)).await;
@@ -188,18 +202,24 @@ pub async fn collections_that_share_a_host_both_get_their_turn(world: World) {
     for _ in 0..10 {
         *of.entry(world.lease_one().await.collection).or_insert(0) += 1;
     }
-    assert!(of.get("c").is_some_and(|&count| count >= 3) && of.get("d").is_some_and(|&count| count >= 3), "{of:?}");
+    assert!(
+        of.get("c").is_some_and(|&count| count >= 3) && of.get("d").is_some_and(|&count| count >= 3),
+        "{of:?}"
+    );
 }
 
 pub async fn every_tenth_is_the_oldest_due(world: World) {
-    for (order, is_reserved) in [(Order::Risk, true), (Order::Score, true), (Order::Hierarchy, false), (Order::Fifo, false)] {
+    for (order, is_reserved) in
+        [(Order::Risk, true), (Order::Score, true), (Order::Hierarchy, false), (Order::Fifo, false)]
+    {
         let mut world = site(world.another(), order).await;
         // Old and unimportant, in the orders that know such a thing; then many that matter more.
         let old = Link::irrelevant("https://a.example/archive/old");
         world.lease(1).await;
         world.discover(old).await;
         world.pass("1m");
-        let urgent: Vec<String> = (0..40).map(|number| format!("https://a.example/zakon/{number:02}")).collect();
+        let urgent: Vec<String> =
+            (0..40).map(|number| format!("https://a.example/zakon/{number:02}")).collect();
         world.discover(page("c", HOME, urgent.iter().map(String::as_str))).await;
         let mut found = None;
         for number in 2..=20 {
@@ -278,7 +298,10 @@ pub async fn a_disabled_collection_hands_out_nothing_and_loses_nothing(world: Wo
 
 pub async fn what_is_out_of_scope_by_now_is_removed_and_told(world: World) {
     for (change, rule) in [
-        (changed_profile("c", "c", |profile| profile.exclude = vec!["old".into()]), "6: out of scope (c: excluded by old)"),
+        (
+            changed_profile("c", "c", |profile| profile.exclude = vec!["old".into()]),
+            "6: out of scope (c: excluded by old)",
+        ),
         (changed_profile("c", "elsewhere", |_| {}), "5: no profile of the seed has the collection"),
         (Change::RemoveProfile("c".into()), "5: no profile of the seed has the collection"),
         (Change::RemoveSeed(HOME.into()), "1: seed gone, no other covers the URL"),
@@ -303,7 +326,13 @@ pub async fn another_seed_takes_over_what_a_removed_one_left(mut world: World) {
     let anywhere = |profile: &mut Profile| profile.scope = Scope::Any;
     let (far, near) = ("https://b.example/", "https://a.example/news");
     world
-        .configure([planned("c"), profile("p", "c", anywhere), seed(HOME, ["p"]), seed(far, ["p"]), seed(near, ["p"])])
+        .configure([
+            planned("c"),
+            profile("p", "c", anywhere),
+            seed(HOME, ["p"]),
+            seed(far, ["p"]),
+            seed(near, ["p"]),
+        ])
         .await;
     world.find_for("c", HOME, ["https://a.example/news/1", "https://a.example/x"]).await;
     world.configure([Change::RemoveSeed(HOME.into())]).await;

@@ -50,7 +50,11 @@ pub async fn a_source_on_another_domain_hands_nothing_on(mut world: World) {
     world.start_seed(HOME).await;
     world.find("c", HOME, ["https://b.example/x", "https://www.a.example/y"]).await;
     assert_eq!(world.priority("c", "https://b.example/x").await, 100);
-    assert_eq!(world.priority("c", "https://www.a.example/y").await, 800, "with or without www is one domain");
+    assert_eq!(
+        world.priority("c", "https://www.a.example/y").await,
+        800,
+        "with or without www is one domain"
+    );
 }
 
 pub async fn the_chain_from_the_homepage_falls_to_the_least(world: World) {
@@ -95,7 +99,11 @@ pub async fn linked_adds_a_little_for_each_further_page(world: World) {
     assert_eq!(world.find("c", "https://a.example/2", [x]).await, [Kept]);
     assert_eq!(world.priority("c", x).await, 802);
     world.find("c", x, ["https://a.example/child"]).await;
-    assert_eq!(world.priority("c", "https://a.example/child").await, 640, "0.8 of what its best link gave it");
+    assert_eq!(
+        world.priority("c", "https://a.example/child").await,
+        640,
+        "0.8 of what its best link gave it"
+    );
 }
 
 pub async fn linked_stays_below_the_homepage(world: World) {
@@ -219,7 +227,8 @@ pub async fn a_score_steps_when_a_change_is_a_day_old(world: World) {
     world.configure([every]).await;
     world.fetch("one").await;
     world.pass("6h");
-    world.pass_until(world.the_entry("c", HOME).await.due.max(world.moment()));
+    let due = world.the_entry("c", HOME).await.due;
+    world.pass_until(due.max(world.moment()));
     assert!(world.fetch("two").await.changed);
     let changed = world.now;
     for (time, want) in [("0s", 480), ("1h", 680), ("86399s", 680), ("24h", 580)] {

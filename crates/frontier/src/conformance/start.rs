@@ -73,7 +73,8 @@ pub async fn what_is_not_configured_cannot_be_started(mut world: World) {
     ];
     for (target, want) in cases {
         // What stands before it in the call is not done either.
-        let error = world.frontier().start(&[Target::Seed(HOME.into()), target], world.now).await.unwrap_err();
+        let error =
+            world.frontier().start(&[Target::Seed(HOME.into()), target], world.now).await.unwrap_err();
         assert_eq!(error.to_string(), want);
         assert_eq!(world.all("c").await, []);
     }

@@ -18,8 +18,9 @@ use crate::moment::Moment;
 use crate::settings::{Politeness, Settings};
 use crate::store::Memory;
 use crate::verbs::{
-    Action, Completed, Discovery, EntryView, EventRow, Frontier, HostChange, HostFilter, HostView, LeaseAnswer,
-    LeaseRequest, Leased, Link, ListFilter, Page, PlanFilter, Planned, Report, Started, Stats, Target,
+    Action, Completed, Discovery, EntryView, EventRow, Frontier, HostChange, HostFilter, HostView,
+    LeaseAnswer, LeaseRequest, Leased, Link, ListFilter, Page, PlanFilter, Planned, Report, Started, Stats,
+    Target,
 };
 
 /// Where a frontier is kept while nobody has it open.
