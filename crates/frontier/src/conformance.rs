@@ -34,6 +34,6 @@ pub mod start;
 pub mod waiting;
 
 mod cases;
-mod world;
+pub mod world;
 
 pub use world::{InMemory, Place, World};

@@ -214,7 +214,7 @@ pub async fn every_tenth_is_the_oldest_due(world: World) {
     {
         let mut world = site(world.another(), order).await;
         // Old and unimportant, in the orders that know such a thing; then many that matter more.
-        let old = Link::irrelevant("https://a.example/archive/old");
+        let old = Link::irrelevant("https://a.example/old");
         world.lease(1).await;
         world.discover(old).await;
         world.pass("1m");
