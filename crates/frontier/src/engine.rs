@@ -58,6 +58,7 @@ pub(crate) struct Wanted {
 
 /// What the queues that are wanted wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "each is the first of its kind")]
 pub(crate) struct Outlook {
     /// Of the hosts that are closed though something is due there, the one that opens first.
     /// Of several, the one with the lowest queue number.
@@ -137,8 +138,8 @@ pub(crate) trait Tx {
     /// What is due by `now` becomes ready. Returns queued entries whose score steps by `now`, in the order of
     /// their numbers.
     fn wake(&mut self, now: Moment) -> Vec<EntryId>;
-    /// Of the wanted queues that are ready and open, the one with the lowest (turn, number), if its turn is
-    /// lower than `below`.
+    /// Of the wanted queues that are ready and open, the one with the lowest ([`Host::turn`] of its
+    /// collection, number), if that turn is lower than `below`.
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId>;
     /// The ready entry of a queue that comes first: by (priority descending, due time if it goes by
     /// that, number); or, of those that go by their due time, the one with the lowest (due time, number).

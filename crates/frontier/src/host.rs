@@ -5,6 +5,7 @@ use std::fmt;
 use forager_core::time::Interval;
 use serde::{Deserialize, Serialize};
 
+use crate::entry::CollectionId;
 use crate::moment::Moment;
 use crate::settings::Politeness;
 
@@ -23,8 +24,8 @@ pub struct Host {
     pub served: u64,
     /// How many fetches were completed.
     pub fetched: u64,
-    /// When it last took its turn; hosts with a lower one go first.
-    pub turn: u64,
+    /// When each collection that has a queue here last took its turn; see [`Host::turn`].
+    pub turns: Vec<(CollectionId, u64)>,
 }
 
 /// What can be set for a single host; what is not takes the general setting.
@@ -110,6 +111,20 @@ pub struct InFlight {
 }
 
 impl Host {
+    /// When a collection last took its turn here, 0 if it never did. Queues with a lower one go first,
+    /// so that hosts take turns, and at one host the collections that share it.
+    pub fn turn(&self, collection: CollectionId) -> u64 {
+        self.turns.iter().find(|(known, _)| *known == collection).map_or(0, |(_, turn)| *turn)
+    }
+
+    /// A collection takes its turn.
+    pub(crate) fn take_turn(&mut self, collection: CollectionId, turn: u64) {
+        match self.turns.iter_mut().find(|(known, _)| *known == collection) {
+            Some((_, last)) => *last = turn,
+            None => self.turns.push((collection, turn)),
+        }
+    }
+
     /// Every gate of the host, with the time at which it opens.
     pub fn gates(&self, in_flight: InFlight, politeness: &Politeness, is_plain: bool) -> [(Gate, Moment); 6] {
         let settings = &self.settings;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::extent::{Comparable, Extent, Kind, Place, Traps, share_domain};
-use super::standing::{Profiles, length};
+use super::standing::Profiles;
 use crate::order::Order;
 use crate::time::Interval;
 use crate::url::{FetchUrl, Identity, IdentityOptions, UrlError};
@@ -398,11 +398,6 @@ impl Scopes {
         let seed = self.seed_in(collection, seed);
         let first = seed.and_then(|seed| self.profiles_of(seed, collection).next());
         first.map_or(Order::default(), |profile| profile.order)
-    }
-
-    /// How often a URL that `seed` owns in `collection` is fetched before it leaves the queue.
-    pub fn length(&self, collection: &str, seed: &Identity) -> Option<u32> {
-        length(self.profiles_of(self.seed_in(collection, seed)?, collection))
     }
 
     /// Whether a collection is enabled; none if it is gone.

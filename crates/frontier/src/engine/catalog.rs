@@ -69,17 +69,14 @@ pub(crate) fn start<T: Tx>(tx: &mut T, targets: &[Target], now: Moment) -> Resul
 
 /// Refuses what cannot be started, before anything is.
 fn check(catalog: &Catalog, target: &Target) -> Result<()> {
-    match target {
-        Target::Seed(url) => match catalog.seed_number(&parse_seed(url)?) {
-            Some(_) => Ok(()),
-            None => Err(Error::not_found("seed", url)),
-        },
-        Target::Profile(id) => match catalog.rows().profiles.iter().any(|profile| profile.id == *id) {
-            true => Ok(()),
-            false => Err(Error::not_found("profile", id)),
-        },
-        Target::Collection(id) => catalog.require_collection(id).map(|_| ()),
-    }
+    let (kind, name, is_there) = match target {
+        Target::Seed(url) => ("seed", url, catalog.seed_number(&parse_seed(url)?).is_some()),
+        Target::Profile(id) => {
+            ("profile", id, catalog.rows().profiles.iter().any(|profile| profile.id == *id))
+        }
+        Target::Collection(id) => ("collection", id, catalog.collection(id).is_some()),
+    };
+    if is_there { Ok(()) } else { Err(Error::not_found(kind, name)) }
 }
 
 fn parse_seed(url: &str) -> Result<Identity> {

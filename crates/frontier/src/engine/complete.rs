@@ -322,7 +322,7 @@ impl<'c> Done<'c, '_> {
         let Some((identity, seed)) = judged_by(self.catalog, self.collection, standing, url) else {
             return Next { outcome: Outcome::Removed, due: None, rule: Why::Text("seed gone".into()) };
         };
-        let entry = scope_entry(self.collection, &identity, &seed, standing, before);
+        let entry = scope_entry(self.collection, &identity, seed, standing, before);
         let (after, fate) = after_fetch(
             self.catalog.scopes(),
             &entry,

@@ -1,5 +1,6 @@
 //! Why a URL is, or is not, fetched now.
 
+use forager_core::hierarchy::Priority;
 use forager_core::order::Order;
 use forager_core::scope::Place;
 use forager_core::scope::before_fetch::{Action as FetchAction, before_fetch};
@@ -35,7 +36,7 @@ pub(crate) fn explain<T: Tx>(tx: &mut T, collection: &str, url: &str, now: Momen
     let subject = Subject { catalog: &catalog, row, given: url, key: &key, identity: &identity, now };
     match known {
         Some((queue, entry, standing)) => subject.known(tx, queue, entry, standing),
-        None => subject.unknown(tx, fetch.map_err(invalid)?),
+        None => Ok(subject.unknown(tx, &fetch.map_err(invalid)?)),
     }
 }
 
@@ -66,9 +67,9 @@ impl Subject<'_> {
             would_need: Vec::new(),
             forms: self.forms(&url),
             scope,
-            priority: self.priority_terms(&standing, &record),
+            priority: self.priority_terms(tx, &standing, &record),
             class: self.class(&url, Some(&standing)),
-            evidence: (record.scans > 0).then(|| self.evidence(tx, &standing, &record)),
+            evidence: (record.scans > 0).then(|| evidence(tx, &standing, &record)),
             due: waits.then(|| self.due(&standing, &record)),
             gates,
             place_in_queue: if waits { Some(self.place_in_queue(tx, queue, entry, &standing)) } else { None },
@@ -79,7 +80,7 @@ impl Subject<'_> {
         Ok(explanation)
     }
 
-    fn unknown<T: Tx>(&self, tx: &T, url: FetchUrl) -> Result<Explanation> {
+    fn unknown<T: Tx>(&self, tx: &T, url: &FetchUrl) -> Explanation {
         let queue = tx.find_queue(self.row.number, self.key);
         let (host, in_flight) = match queue.map(|queue| tx.queue_parts(queue).1) {
             Some(id) => (tx.host(id).clone(), tx.in_flight(id)),
@@ -89,7 +90,7 @@ impl Subject<'_> {
             verdict: String::new(),
             would_need: Vec::new(),
             forms: self.forms(url.as_str()),
-            scope: self.scope_of_stranger(&url),
+            scope: self.scope_of_stranger(url),
             priority: PriorityTerms {
                 order: self.order_of_stranger(),
                 value: None,
@@ -105,7 +106,7 @@ impl Subject<'_> {
             entry: None,
         };
         self.conclude(&mut explanation, None);
-        Ok(explanation)
+        explanation
     }
 
     /// The order of the first profile of the collection.
@@ -139,7 +140,7 @@ impl Subject<'_> {
         let Some((identity, seed)) = judged_by(self.catalog, self.row, standing, url) else {
             return text("remove", "seed gone".to_owned(), None);
         };
-        let entry = scope_entry(self.row, &identity, &seed, standing, record);
+        let entry = scope_entry(self.row, &identity, seed, standing, record);
         let verdict = before_fetch(self.catalog.scopes(), &entry, self.now.timestamp());
         let action = match verdict.action {
             FetchAction::Fetch => "fetch",
@@ -175,14 +176,11 @@ impl Subject<'_> {
         refused.unwrap_or(Scope { action: "ignore".to_owned(), rule, seed: None, depth: None })
     }
 
-    fn priority_terms(&self, standing: &Standing, record: &Record) -> PriorityTerms {
+    fn priority_terms<T: Tx>(&self, tx: &T, standing: &Standing, record: &Record) -> PriorityTerms {
         let order = self.catalog.order(&self.row.spec.id, standing.seed);
         let terms = match order {
             Order::Fifo => vec!["order of arrival".to_owned()],
-            Order::Hierarchy => {
-                let how = format!("{:?}", record.origin.how).to_lowercase();
-                vec![format!("first found by {how}; the best sighting counts")]
-            }
+            Order::Hierarchy => vec![hierarchy_term(tx, self.identity, standing, record)],
             Order::Linked => {
                 let best = f64::from(record.best_link.unwrap_or_default()) / 1000.0;
                 let further = record.linked_from.len().saturating_sub(1);
@@ -233,18 +231,6 @@ impl Subject<'_> {
         }
     }
 
-    fn evidence<T: Tx>(&self, tx: &T, standing: &Standing, record: &Record) -> EvidenceView {
-        let velocity = record.evidence().velocity;
-        let (interval, reasons) = interval(velocity, standing.risk, &tx.settings().sentinel);
-        EvidenceView {
-            velocity: record.velocity,
-            scans: record.scans,
-            last_changed: record.last_changed,
-            interval: interval.to_string(),
-            reasons: reasons.iter().map(ToString::to_string).collect(),
-        }
-    }
-
     fn due(&self, standing: &Standing, record: &Record) -> DueView {
         let because = match (&record.due_because, standing.last_fetch) {
             (Some(because), _) => because.clone(),
@@ -287,20 +273,11 @@ impl Subject<'_> {
     fn conclude(&self, explanation: &mut Explanation, known: Option<(&Standing, &Record)>) {
         let mut needs = Vec::new();
         let verdict = match known {
-            None => self.conclude_stranger(explanation, &mut needs),
+            None => conclude_stranger(explanation, &mut needs),
             Some((standing, record)) => self.conclude_entry(explanation, standing, record, &mut needs),
         };
         explanation.verdict = verdict;
         explanation.would_need = needs;
-    }
-
-    fn conclude_stranger(&self, explanation: &Explanation, needs: &mut Vec<String>) -> String {
-        if explanation.scope.action == "add" {
-            needs.push("a page of the collection has to link to it, or it has to become a seed".to_owned());
-            return "never seen; it would be queued if a link to it were found".to_owned();
-        }
-        needs.push(format!("a profile has to have it in scope: {}", explanation.scope.rule));
-        "never seen; a link to it would be ignored".to_owned()
     }
 
     fn conclude_entry(
@@ -358,5 +335,46 @@ impl Subject<'_> {
                 format!("number {place} at its host")
             }
         }
+    }
+}
+
+/// What the scans of a page have taught.
+fn evidence<T: Tx>(tx: &T, standing: &Standing, record: &Record) -> EvidenceView {
+    let velocity = record.evidence().velocity;
+    let (interval, reasons) = interval(velocity, standing.risk, &tx.settings().sentinel);
+    EvidenceView {
+        velocity: record.velocity,
+        scans: record.scans,
+        last_changed: record.last_changed,
+        interval: interval.to_string(),
+        reasons: reasons.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn conclude_stranger(explanation: &Explanation, needs: &mut Vec<String>) -> String {
+    if explanation.scope.action == "add" {
+        needs.push("a page of the collection has to link to it, or it has to become a seed".to_owned());
+        return "never seen; it would be queued if a link to it were found".to_owned();
+    }
+    needs.push(format!("a profile has to have it in scope: {}", explanation.scope.rule));
+    "never seen; a link to it would be ignored".to_owned()
+}
+
+/// The sighting that gave a page its priority, as far as it can be told afterwards: only the best one is kept,
+/// and of the pages that link here only the first.
+fn hierarchy_term<T: Tx>(tx: &T, identity: &str, standing: &Standing, record: &Record) -> String {
+    let priority = standing.priority;
+    let source = record.origin.source.and_then(|source| Some((tx.standing(source)?.priority, source)));
+    let is_homepage = Identity::parse(identity).is_ok_and(|identity| identity.is_homepage());
+    match source {
+        _ if is_homepage => format!("{priority} as the homepage"),
+        Some((from, source)) if from.inherited() == priority => {
+            let page = tx.load(source).map(|(url, _)| url).unwrap_or_default();
+            format!("{priority} = 0.8 × {from} of {page}, which links to it")
+        }
+        _ if priority == Priority::HEADER => format!("{priority} as a link in the header of the homepage"),
+        _ if priority == Priority::SITEMAP => format!("{priority} as a page of the sitemap"),
+        _ if priority == Priority::LEAST => format!("{priority}, the least: nothing better is known of it"),
+        _ => format!("{priority} by the best of the pages that link to it"),
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use forager_core::scope::before_fetch::{Action as ScopeAction, Entry, Verdict, before_fetch};
 use forager_core::url::{FetchUrl, Identity};
 
+use rustc_hash::FxHashMap;
+
 use super::priority::prioritise;
 use super::rules::Words;
 use super::{Tx, Wanted, note_removal, settle};
@@ -31,6 +33,7 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
         wanted: Wanted { collections: eligible.open, key: request.host.clone() },
         now,
         leased: Vec::new(),
+        served: FxHashMap::default(),
         looks: request.max.saturating_mul(10).saturating_add(MOST_LOOKS),
         words: Words::new(),
     };
@@ -107,6 +110,8 @@ struct Counter<'c> {
     wanted: Wanted,
     now: Moment,
     leased: Vec<Leased>,
+    /// How many each host has handed out: several collections may share one.
+    served: FxHashMap<HostId, usize>,
     looks: usize,
     words: Words<Verdict<'c>>,
 }
@@ -129,16 +134,23 @@ impl<'c> Counter<'c> {
         let (number, host_id) = tx.queue_parts(queue);
         let Some(collection) = self.catalog.collection_numbered(number) else { return Ok(()) };
         let is_plain = collection.spec.kind == Kind::Plain;
-        let mut host = Host { turn: tx.next_turn(), ..tx.host(host_id).clone() };
+        let mut host = tx.host(host_id).clone();
+        host.take_turn(number, tx.next_turn());
         let allowed = remaining(tx, collection, self.now);
-        let allowed = usize::try_from(allowed).unwrap_or(usize::MAX).min(self.request.per_host);
+        let of_host = self.served.entry(host_id).or_default();
+        let allowed = usize::try_from(allowed)
+            .unwrap_or(usize::MAX)
+            .min(self.request.per_host.saturating_sub(*of_host));
+        let opens =
+            |tx: &T, host: &Host| host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
         let mut handed_out = 0;
         while handed_out < allowed && self.leased.len() < self.request.max && self.looks > 0 {
             // Clients of a plain collection pace what they get at once by themselves.
-            if handed_out > 0 && !is_plain && !self.opens(tx, &host, host_id, is_plain).is_open(self.now) {
+            if handed_out > 0 && !is_plain && !opens(tx, &host).is_open(self.now) {
                 break;
             }
-            let as_oldest = !is_plain && self.is_turn_of_oldest(tx, &host);
+            let reserved = tx.settings().reserved.0.get();
+            let as_oldest = !is_plain && is_turn_of_oldest(reserved, host.served);
             let oldest = if as_oldest { tx.take(queue, true) } else { None };
             let Some(entry) = oldest.or_else(|| tx.take(queue, false)) else { break };
             self.looks -= 1;
@@ -149,19 +161,12 @@ impl<'c> Counter<'c> {
                 host.next_allowed = self.now.after_millis(delay);
             }
         }
+        *self.served.entry(host_id).or_default() += handed_out;
         tx.set_host(host_id, host);
         if remaining(tx, collection, self.now) == 0 {
             self.wanted.collections.retain(|other| *other != number);
         }
         Ok(())
-    }
-
-    fn opens<T: Tx>(&self, tx: &T, host: &Host, id: HostId, is_plain: bool) -> Opens {
-        host.opens(tx.in_flight(id), &tx.settings().politeness, is_plain)
-    }
-
-    fn is_turn_of_oldest<T: Tx>(&self, tx: &T, host: &Host) -> bool {
-        is_turn_of_oldest(tx.settings().reserved.0.get(), host.served)
     }
 
     /// Hands out an entry, unless the rules of scope have it wait or go. Returns whether it did.
@@ -222,7 +227,7 @@ impl<'c> Counter<'c> {
             note_removal(tx, collection, id, "seed gone", self.now)?;
             return Ok(None);
         };
-        let entry = scope_entry(collection, &identity, &seed, standing, record);
+        let entry = scope_entry(collection, &identity, seed, standing, record);
         let verdict = before_fetch(self.catalog.scopes(), &entry, self.now.timestamp());
         if let Some(heir) = verdict.seed.filter(|_| verdict.taken_over) {
             standing.seed = self.catalog.seed_number(heir).or(standing.seed);
@@ -253,15 +258,15 @@ pub(super) fn is_turn_of_oldest(reserved_percent: u8, served: u64) -> bool {
 }
 
 /// The identity of an entry and of its seed. An entry without a seed has none to be judged by.
-pub(super) fn judged_by(
-    catalog: &Catalog,
+pub(super) fn judged_by<'c>(
+    catalog: &'c Catalog,
     collection: &CollectionRow,
     standing: &Standing,
     url: &str,
-) -> Option<(Identity, Identity)> {
+) -> Option<(Identity, &'c Identity)> {
     let fetch = FetchUrl::parse(url).ok()?;
     let identity = catalog.scopes().identity(&collection.spec.id, &fetch);
-    let seed = catalog.seed_identity(standing.seed?)?.clone();
+    let seed = catalog.seed_identity(standing.seed?)?;
     Some((identity, seed))
 }
 

@@ -135,7 +135,7 @@ pub(crate) fn plan<T: Tx>(tx: &mut T, filter: &PlanFilter, now: Moment) -> Resul
     for (queue, entries) in waiting(tx, &catalog, filter) {
         let (number, _) = tx.queue_parts(queue);
         let Some(row) = catalog.collection_numbered(number) else { continue };
-        simulate(tx, row, queue, entries, filter.limit, now, &mut planned)?;
+        simulate(tx, row, queue, entries, filter.limit, now, &mut planned);
     }
     planned.sort_by_key(|(order, _)| *order);
     planned.truncate(filter.limit);
@@ -199,7 +199,7 @@ fn simulate<T: Tx>(
     limit: usize,
     now: Moment,
     planned: &mut Vec<(PlanOrder, Turn)>,
-) -> Result<()> {
+) {
     let (_, host_id) = tx.queue_parts(queue);
     let (is_plain, settings) = (row.spec.kind == Kind::Plain, tx.settings());
     let mut host: Host = tx.host(host_id).clone();
@@ -219,11 +219,10 @@ fn simulate<T: Tx>(
             () => Some(WaitsFor::Others),
         };
         let turn = Turn { at: (at < Moment::NEVER).then_some(at), entry, waits_for };
-        planned.push(((at, host.turn, queue, place), turn));
+        planned.push(((at, host.turn(row.number), queue, place), turn));
         host.served += 1;
         free = at.after_millis(host.delay_millis(tx.host_key(host_id).0, &settings.politeness, is_plain));
     }
-    Ok(())
 }
 
 /// The entry that a host hands out when it is free: the first of those due by then, or else the one due first.

@@ -351,7 +351,10 @@ impl Tx for Model {
     }
 
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
-        let turn = |queue: &QueueId| self.host(self.queue_parts(*queue).1).turn;
+        let turn = |queue: &QueueId| {
+            let (collection, host) = self.queue_parts(*queue);
+            self.host(host).turn(collection)
+        };
         let ready = self.ready_queues(wanted).into_iter();
         let open = ready.filter(|queue| self.opens(*queue).is_open(self.now) && turn(queue) < below);
         open.min_by_key(|queue| (turn(queue), *queue))

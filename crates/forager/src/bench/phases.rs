@@ -1,0 +1,256 @@
+//! What is measured of the store, one after another.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use forager_core::scope::extent::Kind as ScopeKind;
+use forager_core::scope::{Profile, Seed};
+use forager_core::time::Interval;
+use forager_frontier::catalog::{Change, CollectionSpec, Kind};
+use forager_frontier::verbs::{LeaseRequest, Leased, Link, Page, Report, Target};
+use forager_frontier::{Embedded, Frontier as _};
+use jiff::{SignedDuration, Timestamp};
+
+use super::figures::{Calls, Figures};
+use super::workload::{Seen, Workload, mix};
+use crate::progress;
+use crate::store::block_on;
+
+const COLLECTION: &str = "bench";
+const SEED: &str = "https://seed.example/";
+/// Links in one call of discover.
+const BATCH: usize = 500;
+/// Links of one page.
+const PAGE: usize = 50;
+/// Entries in one call of lease or complete.
+const LEASE: usize = 100;
+/// The most calls of one kind; small workloads take fewer.
+const MOST_CALLS: usize = 4000;
+/// How far the clock of the benchmark goes on with each call: hosts wait for it, and not for us.
+const TICK: SignedDuration = SignedDuration::from_millis(50);
+
+/// A store that is being measured.
+pub(crate) struct Bench {
+    store: Embedded,
+    workload: Workload,
+    start: Timestamp,
+}
+
+impl Bench {
+    pub(crate) fn open(path: &Path, workload: Workload) -> anyhow::Result<Self> {
+        let store = super::open(path)?;
+        let start = Timestamp::from_second(1_800_000_000)?;
+        let bench = Self { store, workload, start };
+        if block_on(bench.store.catalog())?.collection(COLLECTION).is_none() {
+            bench.configure()?;
+        }
+        Ok(bench)
+    }
+
+    fn configure(&self) -> anyhow::Result<()> {
+        let mut profile = Profile::new("all", COLLECTION);
+        profile.scope = ScopeKind::Any;
+        let seed = Seed { url: SEED.to_owned(), profiles: vec!["all".to_owned()], enabled: true };
+        let changes = [
+            Change::AddCollection(CollectionSpec::new(COLLECTION, Kind::Planned)),
+            Change::AddProfile(Box::new(profile)),
+            Change::AddSeed(seed),
+        ];
+        block_on(self.store.configure(&changes, self.start))?;
+        Ok(())
+    }
+
+    /// Writes something, so that a kill has something to interrupt.
+    pub(crate) fn touch(&self) -> anyhow::Result<()> {
+        block_on(self.store.start(&[Target::Seed(SEED.to_owned())], self.start))?;
+        Ok(())
+    }
+
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        Ok(self.store.close()?)
+    }
+
+    /// Pages with these URLs as links.
+    fn pages(&self, urls: impl Iterator<Item = u64>) -> Vec<Page> {
+        let links: Vec<Link> =
+            urls.map(|index| Link { url: self.workload.url(index), ..Link::default() }).collect();
+        let page = |links: &[Link]| Page {
+            collection: COLLECTION.to_owned(),
+            seed: Some(SEED.to_owned()),
+            links: links.to_vec(),
+            ..Page::default()
+        };
+        links.chunks(PAGE).map(page).collect()
+    }
+
+    fn discover(&self, urls: Vec<u64>, now: Timestamp, calls: &mut Calls) -> anyhow::Result<()> {
+        let count = urls.len();
+        let pages = self.pages(urls.into_iter());
+        let started = Instant::now();
+        block_on(self.store.discover(&pages, now))?;
+        calls.add(started.elapsed(), count);
+        Ok(())
+    }
+
+    /// All URLs, one in ten of them again.
+    pub(crate) fn discover_new(&self, figures: &mut Figures) -> anyhow::Result<()> {
+        let (mut position, mut new) = (0, 0);
+        let mut calls = Calls::default();
+        progress::count("discovering", self.workload.urls);
+        while new < self.workload.urls {
+            let mut urls = Vec::with_capacity(BATCH);
+            while urls.len() < BATCH && new < self.workload.urls {
+                urls.push(match Workload::at(position, new) {
+                    Seen::First(index) => {
+                        new += 1;
+                        index
+                    }
+                    Seen::Again(index) => index,
+                });
+                position += 1;
+            }
+            progress::advance(urls.len() as u64);
+            self.discover(urls, self.start, &mut calls)?;
+        }
+        figures.rate("discover new, 500 a call", &calls);
+        Ok(())
+    }
+
+    /// URLs that are all known.
+    pub(crate) fn discover_known(&self, figures: &mut Figures) -> anyhow::Result<()> {
+        let mut calls = Calls::default();
+        let total = MOST_CALLS.min(usize::try_from(self.workload.urls)? / BATCH + 1);
+        for call in 0..total {
+            let first = (call * BATCH) as u64;
+            let urls = (first..first + BATCH as u64).map(|number| mix(!number) % self.workload.urls);
+            self.discover(urls.collect(), self.start, &mut calls)?;
+        }
+        figures.rate("discover known, 500 a call", &calls);
+        Ok(())
+    }
+
+    /// Rounds of leases and of reports, as many at a time as hosts can have under way.
+    pub(crate) fn lease_and_complete(&self, figures: &mut Figures) -> anyhow::Result<()> {
+        let (mut leases, mut reports) = (Calls::default(), Calls::default());
+        let mut now = self.start;
+        let round = (usize::try_from(self.workload.hosts)? / LEASE / 4).clamp(1, 250);
+        let total = MOST_CALLS.min(usize::try_from(self.workload.urls)? / LEASE / 4 + 1);
+        progress::count("leasing", total as u64);
+        for _ in 0..total.div_ceil(round) {
+            let mut held = Vec::new();
+            for _ in 0..round {
+                now += TICK;
+                held.extend(self.lease(&mut now, &mut leases)?);
+                progress::advance(1);
+            }
+            for batch in held.chunks(LEASE) {
+                now += TICK;
+                self.complete(batch, now, &mut reports)?;
+            }
+        }
+        figures.rate("lease, 100 a call", &leases);
+        figures.rate("complete, 100 a call", &reports);
+        Ok(())
+    }
+
+    /// Leases that give something; when hosts have to be waited for, the clock goes on.
+    fn lease(&self, now: &mut Timestamp, calls: &mut Calls) -> anyhow::Result<Vec<Leased>> {
+        let hold = Interval::hours(1);
+        let request = LeaseRequest { max: LEASE, per_host: 1, hold, ..LeaseRequest::default() };
+        let started = Instant::now();
+        let answer = block_on(self.store.lease(&request, *now))?;
+        let time = started.elapsed();
+        if answer.leased.len() < LEASE {
+            *now += SignedDuration::from_secs(5);
+        }
+        if !answer.leased.is_empty() {
+            calls.add(time, answer.leased.len());
+        }
+        Ok(answer.leased)
+    }
+
+    fn complete(&self, leased: &[Leased], now: Timestamp, calls: &mut Calls) -> anyhow::Result<()> {
+        let report = |leased: &Leased| Report {
+            token: leased.token.0,
+            status: Some(200),
+            fingerprint: Some(format!("{:016x}", mix(leased.token.0))),
+            bytes: 20_000,
+            ..Report::default()
+        };
+        let reports: Vec<Report> = leased.iter().map(report).collect();
+        let started = Instant::now();
+        block_on(self.store.complete(&reports, now))?;
+        calls.add(started.elapsed(), reports.len());
+        Ok(())
+    }
+
+    /// A crawl: 100 pages leased, five new and five known links of each discovered, 100 reported.
+    pub(crate) fn mixed(&self, figures: &mut Figures) -> anyhow::Result<()> {
+        let mut calls = Calls::default();
+        let mut unused = Calls::default();
+        let mut now = self.start + SignedDuration::from_hours(1);
+        let mut new = self.workload.urls;
+        for _ in 0..MOST_CALLS.min(usize::try_from(self.workload.urls)? / LEASE / 8 + 1) / 4 + 1 {
+            now += TICK * 4;
+            let started = Instant::now();
+            let leased = self.lease(&mut now, &mut unused)?;
+            let links = (leased.len() * 5) as u64;
+            let known = (0..links).map(|link| mix(new + link) % self.workload.urls);
+            let urls: Vec<u64> = (new..new + links).chain(known).collect();
+            new += links;
+            let pages = self.pages(urls.into_iter());
+            block_on(self.store.discover(&pages, now))?;
+            self.complete(&leased, now, &mut unused)?;
+            calls.add(started.elapsed(), leased.len());
+        }
+        figures.rate("mixed: lease, 10 links a page, complete; pages", &calls);
+        Ok(())
+    }
+}
+
+/// Whether a million hosts with nothing due slow down the lease from a hundred that have something.
+pub(crate) fn few_ready_hosts(folder: &Path, hosts: u64, figures: &mut Figures) -> anyhow::Result<()> {
+    for (what, idle) in [("lease, 100 hosts, all ready", 0), ("lease, 100 of many hosts ready", hosts * 10)] {
+        let path = folder.join(format!("ready-{idle}"));
+        let store = super::open(&path)?;
+        let start = Timestamp::from_second(1_800_000_000)?;
+        let collection = CollectionSpec::new(COLLECTION, Kind::Plain);
+        block_on(store.configure(&[Change::AddCollection(collection)], start))?;
+        fill(&store, idle, start)?;
+        let mut calls = Calls::default();
+        for second in 2..2002 {
+            let now = start + Duration::from_secs(second * 2);
+            let request = LeaseRequest { max: 10, per_host: 1, ..LeaseRequest::default() };
+            let started = Instant::now();
+            let answer = block_on(store.lease(&request, now))?;
+            calls.add(started.elapsed(), answer.leased.len());
+        }
+        figures.rate(what, &calls);
+        drop(store);
+        std::fs::remove_dir_all(&path)?;
+    }
+    Ok(())
+}
+
+/// A hundred hosts with much to do, and `idle` ones with nothing before next year.
+fn fill(store: &Embedded, idle: u64, start: Timestamp) -> anyhow::Result<()> {
+    let later = forager_frontier::Moment::of(start + SignedDuration::from_hours(24 * 365));
+    let link = |host: String, path: u64, due| Link {
+        url: format!("https://{host}/{path}"),
+        due,
+        ..Link::default()
+    };
+    let busy = (0..30_000).map(|number| link(format!("busy-{}.example", number % 100), number, None));
+    let quiet = (0..idle).map(|number| link(format!("idle-{number}.example"), 0, Some(later)));
+    let mut links = busy.chain(quiet);
+    progress::count("filling", idle + 30_000);
+    loop {
+        let batch: Vec<Link> = links.by_ref().take(5000).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        progress::advance(batch.len() as u64);
+        let page = Page { collection: COLLECTION.to_owned(), links: batch, ..Page::default() };
+        block_on(store.discover(&[page], start))?;
+    }
+}
