@@ -1,5 +1,6 @@
 //! Where the queue is kept.
 
+mod embedded;
 mod memory;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use forager_core::time::Interval;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+pub use embedded::{Durability, Embedded, Options};
 pub use memory::Memory;
 
 use crate::catalog::{Catalog, Change};

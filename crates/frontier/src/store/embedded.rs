@@ -1,1 +1,200 @@
-//! The default store: one folder, on fjall.
+//! Everything in one folder: the default.
+//!
+//! Where entries stand is held in memory, 32 bytes and an index for each, so that finding a known URL
+//! and choosing the next one ask no disk. The texts and what was learned lie in a database of
+//! key spaces; each call is one atomic batch there. After a crash the memory is rebuilt from it.
+
+mod clear;
+mod codec;
+mod disk;
+mod index;
+mod inner;
+mod leases;
+mod queue;
+mod recover;
+mod rotation;
+mod slots;
+mod staged;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod tx;
+mod undo;
+mod write;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use self::disk::Disk;
+use self::inner::Inner;
+use super::LocalStore;
+use crate::error::{Error, Result};
+use crate::moment::Moment;
+use crate::settings::Settings;
+
+/// What a call that has returned survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process, however sudden. A power cut may lose the last seconds; what is left
+    /// is whole.
+    #[default]
+    Process,
+    /// A power cut too. Calls that run at the same time share the wait for the medium.
+    Fsync,
+}
+
+/// How a folder is used.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What a call that has returned survives.
+    pub durability: Durability,
+    /// Memory for blocks that were read, in bytes.
+    pub cache_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { durability: Durability::default(), cache_bytes: 128 * 1024 * 1024 }
+    }
+}
+
+/// A frontier in one folder.
+#[derive(Debug)]
+pub struct Embedded {
+    state: Mutex<Guarded>,
+    bell: watch::Sender<u64>,
+    durability: Durability,
+    /// How many batches were committed.
+    committed: AtomicU64,
+    /// How many of them are known to be on the medium.
+    synced: Mutex<u64>,
+    disk: Disk,
+}
+
+#[derive(Debug)]
+struct Guarded {
+    inner: Inner,
+    /// Why nothing more is accepted.
+    stopped: Option<(String, Moment)>,
+}
+
+impl Embedded {
+    /// Opens the folder at `path`, or makes it.
+    pub fn open(path: impl AsRef<Path>, settings: Settings, options: Options) -> Result<Self> {
+        let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
+        let inner = recover::load(disk.clone(), Arc::new(settings))?;
+        Ok(Self {
+            state: Mutex::new(Guarded { inner, stopped: None }),
+            bell: watch::Sender::new(0),
+            durability: options.durability,
+            committed: AtomicU64::new(0),
+            synced: Mutex::new(0),
+            disk,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Guarded> {
+        // A call that panicked is undone by the next one, from what it left staged.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a batch is on the medium. Whoever comes first syncs for all that wait with it.
+    fn sync(&self, batch: u64) -> Result<()> {
+        let mut synced = self.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        if *synced >= batch {
+            return Ok(());
+        }
+        let reached = self.committed.load(Ordering::Acquire);
+        match self.disk.sync() {
+            Ok(()) => {
+                *synced = reached;
+                Ok(())
+            }
+            Err(problem) => Err(self.lock().stop(problem)),
+        }
+    }
+}
+
+impl Guarded {
+    fn begin(&mut self, now: Moment) -> Result<()> {
+        if let Some((problem, since)) = &self.stopped {
+            let path = self.inner.disk.path().to_owned();
+            return Err(Error::Stopped { path, problem: problem.clone(), since: *since });
+        }
+        if !self.inner.staged.is_empty() {
+            self.reload()?;
+        }
+        let inner = &mut self.inner;
+        inner.undo.begin(inner.counters);
+        inner.staged.rings = false;
+        inner.counters.now = inner.counters.now.max(now);
+        Ok(())
+    }
+
+    /// Writes what the call changed; says whether that was anything.
+    fn commit(&mut self) -> Result<bool> {
+        if self.inner.staged.is_empty() {
+            return Ok(false);
+        }
+        let batch = self.inner.batch();
+        self.inner.disk.commit(batch).map_err(|problem| self.stop(problem))?;
+        Ok(true)
+    }
+
+    /// Brings the memory back to what is on disk.
+    fn undo(&mut self) -> Result<()> {
+        if self.inner.undo() { Ok(()) } else { self.reload() }
+    }
+
+    fn reload(&mut self) -> Result<()> {
+        let (disk, settings) = (self.inner.disk.clone(), self.inner.settings.clone());
+        match recover::load(disk, settings) {
+            Ok(inner) => {
+                self.inner = inner;
+                Ok(())
+            }
+            Err(cause) => Err(self.stop(cause.to_string())),
+        }
+    }
+
+    fn stop(&mut self, problem: String) -> Error {
+        let since = self.inner.counters.now;
+        self.stopped = Some((problem.clone(), since));
+        Error::Stopped { path: self.inner.disk.path().to_owned(), problem, since }
+    }
+}
+
+impl LocalStore for Embedded {
+    type Tx = Inner;
+
+    fn transact<R>(&self, now: Moment, call: impl FnOnce(&mut Inner) -> Result<R>) -> Result<R> {
+        let mut guarded = self.lock();
+        guarded.begin(now)?;
+        let result = match call(&mut guarded.inner) {
+            Ok(result) => result,
+            Err(error) => {
+                guarded.undo()?;
+                return Err(error);
+            }
+        };
+        let rings = guarded.inner.staged.rings;
+        let batch = guarded.commit()?.then(|| self.committed.fetch_add(1, Ordering::AcqRel) + 1);
+        drop(guarded);
+        if let Some(batch) = batch
+            && self.durability == Durability::Fsync
+        {
+            self.sync(batch)?;
+        }
+        if rings {
+            self.bell.send_modify(|count| *count += 1);
+        }
+        Ok(result)
+    }
+
+    fn bell(&self) -> watch::Receiver<u64> {
+        self.bell.subscribe()
+    }
+}

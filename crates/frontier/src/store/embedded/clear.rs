@@ -1,0 +1,63 @@
+//! Drops a whole collection.
+
+use super::inner::Inner;
+use crate::entry::{CollectionId, EntryId, HostId};
+
+impl Inner {
+    /// Drops the entries and queues of a collection, and the hosts of its own. The rows of its queues
+    /// go at once, which is what makes its entries unknown; theirs follow bit by bit.
+    pub(super) fn clear(&mut self, collection: CollectionId) -> u64 {
+        let is_its = |queue| self.queue_at(queue).is_some_and(|queue| queue.collection == collection);
+        let doomed = self.slots.iter().filter(|(_, slot)| is_its(slot.queue()));
+        let doomed: Vec<u32> = doomed.map(|(number, _)| number).collect();
+        for &number in &doomed {
+            self.clear_entry(number);
+        }
+        let count = doomed.len() as u64;
+        self.graveyard.extend(doomed);
+        self.clear_queues(collection);
+        self.clear_hosts(collection);
+        self.rotation.remove(collection);
+        self.totals.remove(&collection);
+        self.leases.remove_collection(collection);
+        if self.tallies.remove(&collection).is_some() {
+            self.staged.tallies.push(collection);
+        }
+        self.staged.rings = true;
+        count
+    }
+
+    fn clear_entry(&mut self, number: u32) {
+        if let Some(lease) = self.leases.of(EntryId(number)) {
+            self.drop_lease(lease);
+        }
+        self.staged.records.remove(&number);
+        let Some(slot) = self.slots.get_mut(number) else { return };
+        self.index.remove(slot.hash, number);
+        if slot.has_step() {
+            self.steps.set(number, None, false);
+        }
+        slot.remove();
+    }
+
+    fn clear_queues(&mut self, collection: CollectionId) {
+        for place in 0..self.queues.len() {
+            let Some(queue) = self.queues[place].take_if(|queue| queue.collection == collection) else { continue };
+            self.names.remove_queue(collection, queue.host);
+            self.staged.queues.push(queue.number.0);
+            if let Some(host) = self.host_mut(queue.host) {
+                host.queues.retain(|known| *known != queue.number);
+            }
+        }
+    }
+
+    fn clear_hosts(&mut self, collection: CollectionId) {
+        for number in 0..super::tx::to_u32(self.hosts.len()) {
+            let place = &mut self.hosts[number as usize];
+            let Some(host) = place.take_if(|host| host.owner == Some(collection)) else { continue };
+            self.names.remove_host(HostId(number), host.owner, &host.key);
+            self.staged.hosts.push(number);
+        }
+    }
+}
+

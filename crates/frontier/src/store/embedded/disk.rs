@@ -1,0 +1,235 @@
+//! The folder: a database of a few key spaces, and how its troubles are told.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
+use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+
+use super::codec::Unreadable;
+use crate::error::{Error, Result};
+
+const MIB: u64 = 1024 * 1024;
+/// Old journals are what makes a folder larger than its data, and opening slow.
+const MAX_JOURNALS: u64 = 128 * MIB;
+
+/// The key spaces.
+#[derive(Clone)]
+pub(super) struct Disk {
+    path: PathBuf,
+    pub(super) db: Database,
+    /// Names to values: the format, the secret, the counters, the catalog, the tallies.
+    pub(super) meta: Keyspace,
+    /// Number of a host to its key, owner and state.
+    pub(super) hosts: Keyspace,
+    /// Number of a queue to its collection and host; written once.
+    pub(super) queues: Keyspace,
+    /// Number of an entry to itself and those that came with it; written once.
+    pub(super) urls: Keyspace,
+    /// Number of an entry to where it stands, if that changed since it was new.
+    pub(super) states: Keyspace,
+    /// Number of an entry to what was learned of it, if anything was.
+    pub(super) records: Keyspace,
+    /// Position to event.
+    pub(super) events: Keyspace,
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Disk").field(&self.path).finish()
+    }
+}
+
+impl Disk {
+    /// Opens the folder, or makes it.
+    pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<Self> {
+        prepare(path)?;
+        let failed = |cause| opening(path, cause);
+        let db = Database::builder(path)
+            .cache_size(cache_bytes)
+            .max_journaling_size(MAX_JOURNALS)
+            // With a single one fjall can wait for itself for ever.
+            .worker_threads(std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4)))
+            .open()
+            .map_err(failed)?;
+        // Only URLs and records are ever looked up one by one, so only they need filters.
+        let looked_up = || options(64).expect_point_read_hits(true);
+        let scanned = |mib| move || options(mib).filter_policy(FilterPolicy::disabled());
+        let open = |name, memtable| db.keyspace(name, scanned(memtable)).map_err(failed);
+        Ok(Self {
+            path: path.to_owned(),
+            meta: open("meta", 16)?,
+            hosts: open("hosts", 32)?,
+            queues: open("queues", 16)?,
+            urls: db.keyspace("urls", looked_up).map_err(failed)?,
+            states: open("states", 64)?,
+            records: db.keyspace("records", looked_up).map_err(failed)?,
+            events: open("events", 16)?,
+            db,
+        })
+    }
+
+    /// The folder.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All key spaces by name.
+    pub(super) fn keyspaces(&self) -> [&Keyspace; 7] {
+        [&self.meta, &self.hosts, &self.queues, &self.urls, &self.states, &self.records, &self.events]
+    }
+
+    /// Writes a batch, all of it or nothing. It survives the end of this process.
+    pub(super) fn commit(&self, batch: OwnedWriteBatch) -> Result<(), String> {
+        batch.commit().map_err(|cause| self.cause(&cause))
+    }
+
+    /// Forces everything that was committed to the medium.
+    ///
+    /// The journal is synced by a handle of our own: fjall's `persist` would hold back all commits
+    /// meanwhile. A journal is synced by fjall before the next one is begun, so the last is enough.
+    pub(super) fn sync(&self) -> Result<(), String> {
+        match self.last_journal() {
+            Some(journal) => {
+                let synced = fs::File::open(journal).and_then(|file| file.sync_data());
+                synced.map_err(|cause| cause.to_string())
+            }
+            None => self.db.persist(PersistMode::SyncData).map_err(|cause| self.cause(&cause)),
+        }
+    }
+
+    fn last_journal(&self) -> Option<PathBuf> {
+        let files = fs::read_dir(&self.path).ok()?.filter_map(Result::ok).map(|file| file.path());
+        let journals = files.filter(|path| path.extension().is_some_and(|extension| extension == "jnl"));
+        let numbered = journals.filter_map(|path| Some((path.file_stem()?.to_str()?.parse::<u64>().ok()?, path)));
+        numbered.max().map(|(_, path)| path)
+    }
+
+    /// Why fjall refuses to write. If it only says that something failed earlier, trying tells what.
+    fn cause(&self, cause: &fjall::Error) -> String {
+        if !matches!(cause, fjall::Error::Poisoned) {
+            return plain(cause);
+        }
+        let probe = self.path.join("probe");
+        let tried = fs::write(&probe, vec![1; 256 * 1024]).and_then(|()| fs::File::open(&probe)?.sync_all());
+        // Best effort: the next probe writes over it.
+        let _ = fs::remove_file(&probe);
+        match tried {
+            Err(cause) => cause.to_string(),
+            Ok(()) => "writing failed in the background, see the log".to_owned(),
+        }
+    }
+
+    /// What to say when reading fails.
+    pub(super) fn reading(&self, cause: &fjall::Error) -> Error {
+        match io_cause(cause) {
+            Some(cause) => self.storage(format!("cannot be read: {cause}")),
+            None => self.damaged(plain(cause)),
+        }
+    }
+
+    /// What to say when a row makes no sense.
+    pub(super) fn unreadable(&self, what: impl std::fmt::Display) -> impl FnOnce(Unreadable) -> Error {
+        let error = self.damaged(format!("{what} cannot be read"));
+        move |Unreadable| error
+    }
+
+    /// The error that the folder is damaged.
+    pub(super) fn damaged(&self, problem: String) -> Error {
+        Error::Damaged { path: self.path.clone(), problem }
+    }
+
+    /// The error that the folder cannot be used.
+    pub(super) fn storage(&self, problem: String) -> Error {
+        Error::Storage { path: self.path.clone(), problem }
+    }
+}
+
+fn options(memtable_mib: u64) -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(memtable_mib * MIB)
+        .data_block_size_policy(BlockSizePolicy::all(8 * 1024))
+        .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+}
+
+/// Refuses what is not a folder of ours, and clears away one that was never finished.
+fn prepare(path: &Path) -> Result<()> {
+    let storage = |problem: String| Error::Storage { path: path.to_owned(), problem };
+    match fs::metadata(path) {
+        Ok(found) if !found.is_dir() => {
+            return Err(storage("is a file, not a folder; choose a folder with --data".to_owned()));
+        }
+        Ok(_) => {}
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(storage(advice(&cause))),
+    }
+    if path.join("version").exists() {
+        return Ok(());
+    }
+    let names: std::io::Result<Vec<_>> =
+        fs::read_dir(path).and_then(|files| files.map(|file| file.map(|file| file.file_name())).collect());
+    let names = names.map_err(|cause| storage(advice(&cause)))?;
+    let of_fjall = ["lock", "keyspaces", "0.jnl"];
+    if let Some(other) = names.iter().find(|name| of_fjall.iter().all(|known| name != known)) {
+        let problem = format!("is not empty, and holds {} rather than a frontier", other.display());
+        return Err(Error::Damaged { path: path.to_owned(), problem });
+    }
+    // The marker is written last: without it nothing was ever stored here.
+    if path.join("0.jnl").exists() {
+        fs::remove_file(path.join("0.jnl")).map_err(|cause| storage(advice(&cause)))?;
+    }
+    Ok(())
+}
+
+/// What to say when the folder cannot be opened.
+fn opening(path: &Path, cause: fjall::Error) -> Error {
+    let path = path.to_owned();
+    match (&cause, io_cause(&cause)) {
+        (fjall::Error::Locked, _) => Error::Locked { path },
+        (_, Some(io)) if io.kind() == ErrorKind::NotFound => {
+            Error::Damaged { path, problem: "a file is missing".to_owned() }
+        }
+        (_, Some(io)) => Error::Storage { path, problem: advice(io) },
+        _ => Error::Damaged { path, problem: plain(&cause) },
+    }
+}
+
+fn io_cause(cause: &fjall::Error) -> Option<&std::io::Error> {
+    match cause {
+        fjall::Error::Io(io) | fjall::Error::Storage(fjall::LsmError::Io(io)) => Some(io),
+        _ => None,
+    }
+}
+
+/// What went wrong with a file, and what to do.
+pub(super) fn advice(cause: &std::io::Error) -> String {
+    let remedy = match cause.kind() {
+        ErrorKind::PermissionDenied => "allow writing to it, or choose another folder with --data",
+        ErrorKind::ReadOnlyFilesystem => "choose a folder that can be written with --data",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or choose another folder with --data",
+        _ => "mend that, or choose another folder with --data",
+    };
+    format!("{cause}; {remedy}")
+}
+
+/// An error of fjall in plain words; its own are those of a debugger.
+fn plain(cause: &fjall::Error) -> String {
+    use fjall::LsmError;
+    let text = match cause {
+        fjall::Error::Io(io) | fjall::Error::Storage(LsmError::Io(io)) => return io.to_string(),
+        fjall::Error::Storage(LsmError::ChecksumMismatch { .. }) => "a checksum is wrong",
+        fjall::Error::JournalRecovery(_) => "the journal is damaged",
+        fjall::Error::InvalidVersion(_) | fjall::Error::Storage(LsmError::InvalidVersion(_)) => {
+            "its files are of another version of the storage engine"
+        }
+        fjall::Error::Decompress(_) | fjall::Error::Storage(LsmError::Decompress(_)) => {
+            "a block cannot be decompressed"
+        }
+        fjall::Error::Locked => "it is locked",
+        fjall::Error::Poisoned => "an earlier write failed",
+        fjall::Error::Unrecoverable | fjall::Error::Storage(LsmError::Unrecoverable) => "a file is missing or damaged",
+        _ => "a file is damaged",
+    };
+    text.to_owned()
+}

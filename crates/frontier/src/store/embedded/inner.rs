@@ -1,0 +1,291 @@
+//! All that the store holds in memory, and how it is kept in order.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::codec::Counters;
+use super::disk::Disk;
+use super::index::{Index, Names};
+use super::leases::Leases;
+use super::queue::Queue;
+use super::rotation::{Filed, Rotation};
+use super::slots::{Slot, Slots};
+use super::staged::Staged;
+use super::steps::Steps;
+use super::undo::Undo;
+use crate::catalog::{Catalog, Kind};
+use crate::engine::Counts;
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State, Token};
+use crate::host::{Host, InFlight, Opens};
+use crate::moment::Moment;
+use crate::settings::Settings;
+use crate::verbs::Tally;
+
+/// The store while a call runs.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(super) settings: Arc<Settings>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) counters: Counters,
+    pub(super) tallies: FxHashMap<CollectionId, Tally>,
+    pub(super) slots: Slots,
+    pub(super) index: Index,
+    pub(super) names: Names,
+    /// By number; none where one was removed.
+    pub(super) hosts: Vec<Option<HostEntry>>,
+    /// By number; none where one was removed.
+    pub(super) queues: Vec<Option<Queue>>,
+    pub(super) leases: Leases,
+    pub(super) steps: Steps,
+    pub(super) rotation: Rotation,
+    /// The entries of each collection by state.
+    pub(super) totals: FxHashMap<CollectionId, Counts>,
+    /// Entries of collections that are gone, whose rows are still on disk.
+    pub(super) graveyard: Vec<u32>,
+    pub(super) staged: Staged,
+    pub(super) undo: Undo,
+    pub(super) disk: Disk,
+}
+
+/// A host in memory.
+#[derive(Debug)]
+pub(super) struct HostEntry {
+    pub(super) key: Box<str>,
+    pub(super) owner: Option<CollectionId>,
+    pub(super) state: Host,
+    /// Its queues, one for each collection that has entries there.
+    pub(super) queues: Vec<QueueId>,
+    /// What is under way, by (end, token).
+    pub(super) leases: BTreeSet<(Moment, Token)>,
+}
+
+impl HostEntry {
+    /// A host that nothing is under way at.
+    pub(super) fn new(key: &str, owner: Option<CollectionId>, state: Host) -> Self {
+        Self { key: key.into(), owner, state, queues: Vec::new(), leases: BTreeSet::new() }
+    }
+
+    /// What is under way.
+    pub(super) fn in_flight(&self) -> InFlight {
+        let count = u32::try_from(self.leases.len()).unwrap_or(u32::MAX);
+        InFlight { count, first_expiry: self.leases.first().map(|(until, _)| *until) }
+    }
+}
+
+impl Inner {
+    /// A queue that there is.
+    pub(super) fn queue_at(&self, queue: QueueId) -> Option<&Queue> {
+        self.queues.get(queue.0 as usize)?.as_ref()
+    }
+
+    fn queue_mut(&mut self, queue: QueueId) -> Option<&mut Queue> {
+        self.queues.get_mut(queue.0 as usize)?.as_mut()
+    }
+
+    /// A host that there is.
+    pub(super) fn host_at(&self, host: HostId) -> Option<&HostEntry> {
+        self.hosts.get(host.0 as usize)?.as_ref()
+    }
+
+    /// A host that there is, to be changed.
+    pub(super) fn host_mut(&mut self, host: HostId) -> Option<&mut HostEntry> {
+        self.hosts.get_mut(host.0 as usize)?.as_mut()
+    }
+
+    /// The key of the host of a queue.
+    pub(super) fn key_of(&self, queue: QueueId) -> &str {
+        let host = self.queue_at(queue).and_then(|queue| self.host_at(queue.host));
+        host.map_or("", |host| &host.key)
+    }
+
+    /// When the host of a queue opens.
+    pub(super) fn opens(&self, queue: &Queue) -> Opens {
+        let row = self.catalog.collection_numbered(queue.collection);
+        let is_plain = row.is_some_and(|row| row.spec.kind == Kind::Plain);
+        let never = Opens { at: Moment::NEVER, gate: None };
+        self.host_at(queue.host).map_or(never, |host| {
+            host.state.opens(host.in_flight(), &self.settings.politeness, is_plain)
+        })
+    }
+
+    /// Puts a new entry in its place.
+    pub(super) fn place(&mut self, slot: Slot, step: Option<Moment>) -> u32 {
+        let number = self.slots.len();
+        self.slots.push(slot);
+        self.index.insert(slot.hash, number, &self.slots);
+        self.steps.set(number, step, slot.state() == State::Queued);
+        self.enter(number);
+        self.refile(slot.queue());
+        number
+    }
+
+    /// Takes an entry out of its place. Its slot stays, marked as removed.
+    pub(super) fn displace(&mut self, number: u32) {
+        let Some(slot) = self.slots.live(number).copied() else { return };
+        self.leave(number);
+        self.index.remove(slot.hash, number);
+        self.steps.set(number, None, false);
+        if let Some(slot) = self.slots.get_mut(number) {
+            slot.remove();
+        }
+        self.refile(slot.queue());
+    }
+
+    /// Puts back an entry that was taken out.
+    pub(super) fn put_back(&mut self, number: u32, mut slot: Slot, step: Option<Moment>) {
+        slot.set_ready(false);
+        if let Some(place) = self.slots.get_mut(number) {
+            *place = slot;
+        }
+        self.index.insert(slot.hash, number, &self.slots);
+        self.steps.set(number, step, slot.state() == State::Queued);
+        self.enter(number);
+        self.refile(slot.queue());
+    }
+
+    /// Gives an entry another standing, and moves it to where it belongs.
+    pub(super) fn restand(&mut self, number: u32, mut slot: Slot, step: Option<Moment>) {
+        let Some(before) = self.slots.live(number).copied() else { return };
+        let is_new_step = self.steps.get(number) != step || before.state() != slot.state();
+        slot.set_ready(before.is_ready());
+        let stays = before.stands_like(&slot);
+        if !stays {
+            self.leave(number);
+            slot.set_ready(false);
+        }
+        if let Some(place) = self.slots.get_mut(number) {
+            *place = slot;
+        }
+        if is_new_step {
+            self.steps.set(number, step, slot.state() == State::Queued);
+        }
+        if !stays {
+            self.enter(number);
+            self.refile(slot.queue());
+            if slot.queue() != before.queue() {
+                self.refile(before.queue());
+            }
+        }
+    }
+
+    /// Counts an entry in at its queue.
+    pub(super) fn enter(&mut self, number: u32) {
+        let now = self.counters.now.second();
+        let Some(slot) = self.slots.get_mut(number) else { return };
+        let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else { return };
+        queue.counts[slot.state() as usize] += 1;
+        self.totals.entry(queue.collection).or_default()[slot.state() as usize] += 1;
+        if slot.state() != State::Queued {
+            return;
+        }
+        if slot.due <= now {
+            slot.set_ready(true);
+            queue.add_ready(number, slot);
+        } else {
+            queue.add_waiting(number, slot.due);
+        }
+    }
+
+    /// Counts an entry out at its queue.
+    fn leave(&mut self, number: u32) {
+        let Some(slot) = self.slots.get_mut(number) else { return };
+        let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else { return };
+        queue.counts[slot.state() as usize] -= 1;
+        self.totals.entry(queue.collection).or_default()[slot.state() as usize] -= 1;
+        if slot.is_ready() {
+            slot.set_ready(false);
+            queue.drop_ready(number, &self.slots);
+        } else if slot.state() == State::Queued {
+            queue.drop_waiting(&self.slots);
+        }
+    }
+
+    /// Files a queue where it belongs.
+    pub(super) fn refile(&mut self, number: QueueId) {
+        let now = self.counters.now.second();
+        let Some(Some(queue)) = self.queues.get_mut(number.0 as usize) else { return };
+        let next_due = if queue.ready == 0 { queue.next_due(&self.slots) } else { None };
+        if next_due.is_some_and(|due| due <= now) {
+            queue.wake(&mut self.slots, now);
+        }
+        let to = match (&*queue, next_due) {
+            (Queue { ready: 0, .. }, None) => Filed::Nowhere,
+            (Queue { ready: 0, .. }, Some(due)) => Filed::Asleep(due),
+            _ => self.filed_ready(number),
+        };
+        let Some(queue) = self.queue_mut(number) else { return };
+        let from = std::mem::replace(&mut queue.filed, to);
+        let collection = queue.collection;
+        if from != to {
+            self.rotation.refile(collection, number, from, to);
+        }
+    }
+
+    fn filed_ready(&self, number: QueueId) -> Filed {
+        let Some(queue) = self.queue_at(number) else { return Filed::Nowhere };
+        let opens = self.opens(queue);
+        if opens.is_open(self.counters.now) {
+            Filed::Open(self.host_at(queue.host).map_or(0, |host| host.state.turn(queue.collection)))
+        } else {
+            Filed::Closed(opens.at)
+        }
+    }
+
+    /// Files the queues of a host where they belong.
+    pub(super) fn refile_host(&mut self, host: HostId) {
+        for place in 0.. {
+            let queue = self.host_at(host).and_then(|host| host.queues.get(place).copied());
+            let Some(queue) = queue else { return };
+            if self.queue_at(queue).is_some_and(|queue| queue.ready > 0) {
+                self.refile(queue);
+            }
+        }
+    }
+
+    /// What is due becomes ready, and what opens is open.
+    pub(super) fn wake_queues(&mut self) {
+        let now = self.counters.now;
+        for number in self.rotation.due(now) {
+            self.refile(number);
+        }
+        for number in self.rotation.opening(now) {
+            self.refile(number);
+        }
+    }
+
+    /// The collection and host of an entry.
+    pub(super) fn home(&self, entry: EntryId) -> Option<(CollectionId, HostId)> {
+        let queue = self.queue_at(self.slots.live(entry.0)?.queue())?;
+        Some((queue.collection, queue.host))
+    }
+
+    /// Records a lease.
+    pub(super) fn put_lease(&mut self, lease: Lease) {
+        let Some((collection, host)) = self.home(lease.entry) else { return };
+        self.leases.insert(lease, collection);
+        if let Some(host) = self.host_mut(host) {
+            host.leases.insert((lease.until, lease.token));
+        }
+        self.refile_host(host);
+    }
+
+    /// Forgets a lease.
+    pub(super) fn drop_lease(&mut self, lease: Lease) {
+        let Some((collection, host)) = self.home(lease.entry) else { return };
+        self.leases.remove(lease, collection);
+        if let Some(host) = self.host_mut(host) {
+            host.leases.remove(&(lease.until, lease.token));
+        }
+        self.refile_host(host);
+    }
+
+    /// Gives a host another state.
+    pub(super) fn put_host(&mut self, host: HostId, state: Host) {
+        if let Some(host) = self.host_mut(host) {
+            host.state = state;
+        }
+        self.refile_host(host);
+    }
+}

@@ -1,0 +1,270 @@
+//! The entries of one collection at one host, in the order they are handed out.
+//!
+//! An entry that moves leaves its old element behind in a heap. What is taken is compared with its
+//! slot, so an element that is out of date is dropped when it comes up, or when there are more of
+//! them than of the others.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::rotation::Filed;
+use super::slots::{Slot, Slots};
+use crate::engine::Counts;
+use crate::entry::{CollectionId, HostId, QueueId, State};
+
+/// The least comes first.
+pub(super) type Heap<T> = BinaryHeap<Reverse<T>>;
+
+/// Elements out of date that are not worth a clean-up.
+const SLACK: u64 = 64;
+/// Entries that are woken one by one; if more are due, all are looked at together.
+const FEW: usize = 32;
+
+/// A queue.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) number: QueueId,
+    pub(super) collection: CollectionId,
+    pub(super) host: HostId,
+    /// The entries by state.
+    pub(super) counts: Counts,
+    /// How many of the queued are ready.
+    pub(super) ready: u64,
+    /// Where the rotation has it.
+    pub(super) filed: Filed,
+    /// The ready ones, highest priority first.
+    buckets: Vec<Bucket>,
+    /// The ready ones that go by their due time, whatever their priority, by (due, number).
+    oldest: Heap<(u32, u32)>,
+    /// Elements that were left behind in the heaps of the ready ones since they were tidied.
+    left_behind: u64,
+    /// Those that are not due, by (due, number).
+    waiting: Heap<(u32, u32)>,
+}
+
+/// The ready entries of one priority. Those in the order of arrival go before those by due time.
+#[derive(Debug)]
+struct Bucket {
+    priority: u16,
+    by_arrival: Heap<u32>,
+    by_due: Heap<(u32, u32)>,
+}
+
+impl Bucket {
+    fn len(&self) -> usize {
+        self.by_arrival.len() + self.by_due.len()
+    }
+
+    /// The first element that is not out of date.
+    fn first(&mut self, queue: QueueId, slots: &Slots) -> Option<u32> {
+        let priority = self.priority;
+        let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority == priority);
+        while let Some(&Reverse(number)) = self.by_arrival.peek() {
+            if is_here(number).is_some_and(|slot| !slot.is_by_due()) {
+                return Some(number);
+            }
+            self.by_arrival.pop();
+        }
+        while let Some(&Reverse((due, number))) = self.by_due.peek() {
+            if is_here(number).is_some_and(|slot| slot.is_by_due() && slot.due == due) {
+                return Some(number);
+            }
+            self.by_due.pop();
+        }
+        None
+    }
+}
+
+/// The slot of an entry, if it is ready in this queue.
+fn ready(queue: QueueId, slots: &Slots, number: u32) -> Option<&Slot> {
+    slots.live(number).filter(|slot| slot.queue() == queue && slot.is_ready())
+}
+
+impl Queue {
+    /// An empty queue.
+    pub(super) fn new(number: QueueId, collection: CollectionId, host: HostId) -> Self {
+        Self {
+            number,
+            collection,
+            host,
+            counts: Counts::default(),
+            ready: 0,
+            filed: Filed::Nowhere,
+            buckets: Vec::new(),
+            oldest: Heap::new(),
+            left_behind: 0,
+            waiting: Heap::new(),
+        }
+    }
+
+    fn waiting_count(&self) -> u64 {
+        self.counts[State::Queued as usize] - self.ready
+    }
+
+    /// Takes in an entry whose slot says that it is ready.
+    pub(super) fn add_ready(&mut self, number: u32, slot: &Slot) {
+        self.ready += 1;
+        let bucket = self.bucket(slot.priority);
+        if slot.is_by_due() {
+            bucket.by_due.push(Reverse((slot.due, number)));
+            self.oldest.push(Reverse((slot.due, number)));
+        } else {
+            bucket.by_arrival.push(Reverse(number));
+        }
+    }
+
+    fn bucket(&mut self, priority: u16) -> &mut Bucket {
+        let place = self.buckets.partition_point(|bucket| bucket.priority > priority);
+        if self.buckets.get(place).is_none_or(|bucket| bucket.priority != priority) {
+            self.buckets.insert(place, Bucket { priority, by_arrival: Heap::new(), by_due: Heap::new() });
+        }
+        &mut self.buckets[place]
+    }
+
+    /// Takes in an entry that is not due.
+    pub(super) fn add_waiting(&mut self, number: u32, due: u32) {
+        self.waiting.push(Reverse((due, number)));
+    }
+
+    /// An entry is not ready any more; its slot says so already.
+    pub(super) fn drop_ready(&mut self, number: u32, slots: &Slots) {
+        self.ready -= 1;
+        if !self.pop_if_first(number) {
+            self.left_behind += 1;
+            if self.left_behind > self.ready + SLACK {
+                self.tidy_ready(slots);
+            }
+        }
+    }
+
+    /// What was just taken is on top of its heap, and can go at once. Says whether nothing is left of it.
+    fn pop_if_first(&mut self, number: u32) -> bool {
+        let Some(bucket) = self.buckets.first_mut() else { return false };
+        if bucket.by_arrival.peek() == Some(&Reverse(number)) {
+            bucket.by_arrival.pop();
+            return true;
+        }
+        let is_it = |first: Option<&Reverse<(u32, u32)>>| first.is_some_and(|Reverse((_, first))| *first == number);
+        let (is_first, is_oldest) = (is_it(bucket.by_due.peek()), is_it(self.oldest.peek()));
+        if is_first {
+            bucket.by_due.pop();
+        }
+        if is_oldest {
+            self.oldest.pop();
+        }
+        is_first && is_oldest
+    }
+
+    /// An entry does not wait any more; its slot says so already.
+    pub(super) fn drop_waiting(&mut self, slots: &Slots) {
+        if self.waiting.len() as u64 > 2 * self.waiting_count() + SLACK {
+            self.tidy_waiting(slots);
+        }
+    }
+
+    fn tidy_ready(&mut self, slots: &Slots) {
+        let queue = self.number;
+        self.left_behind = 0;
+        for bucket in &mut self.buckets {
+            let priority = bucket.priority;
+            let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority == priority);
+            tidy(&mut bucket.by_arrival, |number| is_here(*number).is_some_and(|slot| !slot.is_by_due()));
+            tidy(&mut bucket.by_due, |(due, number)| {
+                is_here(*number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
+            });
+        }
+        self.buckets.retain(|bucket| bucket.len() > 0);
+        tidy(&mut self.oldest, |(due, number)| {
+            ready(queue, slots, *number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
+        });
+    }
+
+    fn tidy_waiting(&mut self, slots: &Slots) {
+        let queue = self.number;
+        tidy(&mut self.waiting, |(due, number)| waits(queue, slots, *due, *number));
+    }
+
+    /// The entry that comes first.
+    pub(super) fn first(&mut self, slots: &Slots) -> Option<u32> {
+        while let Some(bucket) = self.buckets.first_mut() {
+            if let Some(number) = bucket.first(self.number, slots) {
+                return Some(number);
+            }
+            self.buckets.remove(0);
+        }
+        None
+    }
+
+    /// Of those that go by their due time, the one that has been due longest.
+    pub(super) fn oldest(&mut self, slots: &Slots) -> Option<u32> {
+        while let Some(&Reverse((due, number))) = self.oldest.peek() {
+            let slot = ready(self.number, slots, number);
+            if slot.is_some_and(|slot| slot.is_by_due() && slot.due == due) {
+                return Some(number);
+            }
+            self.oldest.pop();
+        }
+        None
+    }
+
+    /// When the next of those that wait is due.
+    pub(super) fn next_due(&mut self, slots: &Slots) -> Option<u32> {
+        while let Some(&Reverse((due, number))) = self.waiting.peek() {
+            if waits(self.number, slots, due, number) {
+                return Some(due);
+            }
+            self.waiting.pop();
+        }
+        None
+    }
+
+    /// Makes ready what is due by `now`.
+    pub(super) fn wake(&mut self, slots: &mut Slots, now: u32) {
+        for _ in 0..FEW {
+            if self.next_due(slots).is_none_or(|due| due > now) {
+                return;
+            }
+            if let Some(Reverse((_, number))) = self.waiting.pop() {
+                self.wake_one(slots, number);
+            }
+        }
+        if self.next_due(slots).is_some_and(|due| due <= now) {
+            self.wake_many(slots, now);
+        }
+    }
+
+    fn wake_one(&mut self, slots: &mut Slots, number: u32) {
+        if let Some(slot) = slots.get_mut(number) {
+            slot.set_ready(true);
+            let slot = *slot;
+            self.add_ready(number, &slot);
+        }
+    }
+
+    /// Splits those that wait instead of popping them one by one.
+    fn wake_many(&mut self, slots: &mut Slots, now: u32) {
+        let all = std::mem::take(&mut self.waiting).into_vec();
+        let (mut due, later): (Vec<_>, Vec<_>) = all.into_iter().partition(|Reverse((due, _))| *due <= now);
+        self.waiting = later.into();
+        // In the order of their numbers each push is for the end of its heap.
+        due.sort_unstable_by_key(|Reverse((_, number))| *number);
+        for Reverse((due, number)) in due {
+            if waits(self.number, slots, due, number) {
+                self.wake_one(slots, number);
+            }
+        }
+    }
+}
+
+fn waits(queue: QueueId, slots: &Slots, due: u32, number: u32) -> bool {
+    slots.get(number).is_some_and(|slot| slot.queue() == queue && slot.is_waiting() && slot.due == due)
+}
+
+/// Drops what is out of date, and what is there twice.
+pub(super) fn tidy<T: Ord + Copy>(heap: &mut Heap<T>, is_here: impl Fn(&T) -> bool) {
+    let mut all = std::mem::take(heap).into_vec();
+    all.retain(|Reverse(element)| is_here(element));
+    all.sort_unstable();
+    all.dedup();
+    *heap = all.into();
+}

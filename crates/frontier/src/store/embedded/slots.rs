@@ -1,0 +1,252 @@
+//! What is kept of every entry in memory: 32 bytes, found by its number.
+
+use forager_core::hierarchy::Priority;
+use forager_core::scope::Place;
+use forager_core::sentinel::Risk;
+
+use crate::entry::{DEEPEST, QueueId, SeedId, Standing, State};
+use crate::moment::Moment;
+
+/// Stands for "none" in a number.
+const NONE: u32 = u32::MAX;
+
+const STATE: u8 = 0b11;
+const BY_DUE: u8 = 1 << 2;
+const HUB: u8 = 1 << 3;
+const STEP: u8 = 1 << 4;
+const READY: u8 = 1 << 5;
+const RECORD: u8 = 1 << 6;
+
+const OFFSET: u8 = 0b11_1111;
+const RISK_SHIFT: u8 = 6;
+
+/// How many entries one row on disk holds at most; an offset has room for no more.
+pub(super) const CHUNK: u32 = 64;
+
+/// A standing, packed, and what else the store must know of an entry without asking the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// The keyed hash of (queue, identity), by which the entry is found.
+    pub(super) hash: u64,
+    queue: u32,
+    seed: u32,
+    /// In seconds, as the queues order by it.
+    pub(super) due: u32,
+    last_fetch: u32,
+    depth: u16,
+    /// In thousandths, as the queues order by it.
+    pub(super) priority: u16,
+    hops: u8,
+    harvest: u8,
+    flags: u8,
+    /// The place within its row on disk, and the risk.
+    extra: u8,
+}
+
+impl Slot {
+    /// An entry that was removed. Its number is never used again.
+    pub(super) const REMOVED: Self = Self {
+        hash: 0,
+        queue: NONE,
+        seed: NONE,
+        due: 0,
+        last_fetch: NONE,
+        depth: 0,
+        priority: 0,
+        hops: 0,
+        harvest: 0,
+        flags: 0,
+        extra: 0,
+    };
+
+    /// An entry that stands at place `offset` of its row.
+    pub(super) fn new(hash: u64, offset: u32, standing: &Standing) -> Self {
+        debug_assert!(offset < CHUNK, "a row holds no more");
+        #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
+        let mut slot = Self { hash, extra: offset as u8, ..Self::REMOVED };
+        slot.set(standing);
+        slot
+    }
+
+    /// Marks it as removed. It keeps its place in its row.
+    pub(super) fn remove(&mut self) {
+        *self = Self { extra: self.extra & OFFSET, ..Self::REMOVED };
+    }
+
+    /// Whether there is no entry here any more.
+    pub(super) fn is_removed(&self) -> bool {
+        self.queue == NONE
+    }
+
+    /// The queue; that of a removed entry is no queue.
+    pub(super) fn queue(&self) -> QueueId {
+        QueueId(self.queue)
+    }
+
+    /// Whether it waits.
+    pub(super) fn state(&self) -> State {
+        State::ALL[usize::from(self.flags & STATE)]
+    }
+
+    /// The place within its row on disk.
+    pub(super) fn offset(&self) -> u32 {
+        u32::from(self.extra & OFFSET)
+    }
+
+    /// Whether it goes by its due time among equals.
+    pub(super) fn is_by_due(&self) -> bool {
+        self.flags & BY_DUE != 0
+    }
+
+    /// Whether its queue counts it as ready.
+    pub(super) fn is_ready(&self) -> bool {
+        self.flags & READY != 0
+    }
+
+    /// Sets whether its queue counts it as ready.
+    pub(super) fn set_ready(&mut self, is_ready: bool) {
+        self.set_flag(READY, is_ready);
+    }
+
+    /// Whether it is queued, though not ready.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.is_removed() && self.state() == State::Queued && !self.is_ready()
+    }
+
+    /// Whether its score steps at some time.
+    pub(super) fn has_step(&self) -> bool {
+        self.flags & STEP != 0
+    }
+
+    /// Whether what was learned of it has a row of its own.
+    pub(super) fn has_record(&self) -> bool {
+        self.flags & RECORD != 0
+    }
+
+    /// Sets whether what was learned of it has a row of its own.
+    pub(super) fn set_has_record(&mut self, has_record: bool) {
+        self.set_flag(RECORD, has_record);
+    }
+
+    fn set_flag(&mut self, flag: u8, is_set: bool) {
+        self.flags = if is_set { self.flags | flag } else { self.flags & !flag };
+    }
+
+    /// Whether both have the same place in the same queue.
+    pub(super) fn stands_like(&self, other: &Self) -> bool {
+        let place = |slot: &Self| (slot.queue, slot.state(), slot.priority, slot.due, slot.is_by_due());
+        place(self) == place(other)
+    }
+
+    /// Takes over a standing; its step is kept apart.
+    #[expect(clippy::cast_possible_truncation, reason = "no deeper than the deepest that is kept")]
+    pub(super) fn set(&mut self, standing: &Standing) {
+        self.queue = standing.queue.0;
+        self.seed = standing.seed.map_or(NONE, |seed| seed.0);
+        self.due = standing.due.second();
+        self.last_fetch = standing.last_fetch.map_or(NONE, Moment::second);
+        self.depth = standing.place.depth.min(DEEPEST.depth) as u16;
+        self.hops = standing.place.hops_off_domain.min(DEEPEST.hops_off_domain) as u8;
+        self.priority = standing.priority.thousandths();
+        self.harvest = standing.harvest;
+        self.flags = (self.flags & !STATE) | standing.state as u8;
+        self.extra = (self.extra & OFFSET) | ((standing.risk as u8) << RISK_SHIFT);
+        self.set_flag(BY_DUE, standing.by_due);
+        self.set_flag(HUB, standing.is_hub);
+        self.set_flag(STEP, standing.step.is_some());
+    }
+
+    /// Where the entry stands.
+    pub(super) fn standing(&self, step: Option<Moment>) -> Standing {
+        const RISKS: [Risk; 4] = [Risk::Low, Risk::Medium, Risk::High, Risk::Critical];
+        Standing {
+            queue: self.queue(),
+            seed: (self.seed != NONE).then_some(SeedId(self.seed)),
+            place: Place { depth: self.depth.into(), hops_off_domain: self.hops.into() },
+            priority: Priority::from_thousandths(self.priority).unwrap_or(Priority::MAX),
+            due: Moment::from_second(self.due),
+            last_fetch: (self.last_fetch != NONE).then(|| Moment::from_second(self.last_fetch)),
+            state: self.state(),
+            risk: RISKS[usize::from(self.extra >> RISK_SHIFT)],
+            is_hub: self.flags & HUB != 0,
+            harvest: self.harvest,
+            by_due: self.is_by_due(),
+            step,
+        }
+    }
+}
+
+const BLOCK_BITS: u32 = 14;
+const BLOCK: usize = 1 << BLOCK_BITS;
+
+/// All slots, by number. They lie in blocks that never move, so that growing takes no pause.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    blocks: Vec<Vec<Slot>>,
+    len: u32,
+}
+
+impl Slots {
+    /// How many numbers were given out.
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Appends a slot.
+    pub(super) fn push(&mut self, slot: Slot) {
+        if self.len as usize == self.blocks.len() * BLOCK {
+            self.blocks.push(Vec::with_capacity(BLOCK));
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.push(slot);
+            self.len += 1;
+        }
+    }
+
+    /// Takes back the last slot.
+    pub(super) fn pop(&mut self) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.pop();
+            self.len -= 1;
+            if block.is_empty() {
+                self.blocks.pop();
+            }
+        }
+    }
+
+    /// Fills up with removed slots until there are `len`.
+    pub(super) fn pad_to(&mut self, len: u32) {
+        while self.len < len {
+            self.push(Slot::REMOVED);
+        }
+    }
+
+    /// The slot of an entry; none if there never was one, or it was removed.
+    pub(super) fn live(&self, number: u32) -> Option<&Slot> {
+        self.get(number).filter(|slot| !slot.is_removed())
+    }
+
+    /// The slot of a number, also of a removed entry.
+    pub(super) fn get(&self, number: u32) -> Option<&Slot> {
+        self.blocks.get((number >> BLOCK_BITS) as usize)?.get(number as usize & (BLOCK - 1))
+    }
+
+    /// The slot of a number, to be changed.
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Slot> {
+        self.blocks.get_mut((number >> BLOCK_BITS) as usize)?.get_mut(number as usize & (BLOCK - 1))
+    }
+
+    /// The entries that there are from `first` on, in the order of their numbers.
+    pub(super) fn iter_from(&self, first: u32) -> impl Iterator<Item = (u32, &Slot)> {
+        let (block, within) = ((first >> BLOCK_BITS) as usize, first as usize & (BLOCK - 1));
+        let head = self.blocks.get(block).and_then(|block| block.get(within..)).unwrap_or_default();
+        let rest = self.blocks.get(block + 1..).unwrap_or_default();
+        let all = head.iter().chain(rest.iter().flatten());
+        (first..).zip(all).filter(|(_, slot)| !slot.is_removed())
+    }
+
+    /// All entries that there are.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Slot)> {
+        self.iter_from(0)
+    }
+}

@@ -1,0 +1,444 @@
+//! What the engine sees of the store.
+
+use std::sync::Arc;
+
+use super::codec;
+use super::inner::{HostEntry, Inner};
+use super::queue::Queue;
+use super::rotation::Filed;
+use super::slots::{CHUNK, Slot};
+use super::staged::Fresh;
+use super::undo::Deed;
+use crate::catalog::Catalog;
+use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
+use crate::error::Result;
+use crate::host::{Host, InFlight, Opens};
+use crate::moment::Moment;
+use crate::settings::Settings;
+use crate::verbs::{Event, EventRow, Tally};
+
+impl Inner {
+    /// The number of the first entry that this call added.
+    pub(super) fn first_fresh(&self) -> u32 {
+        self.slots.len() - to_u32(self.staged.fresh.len())
+    }
+
+    /// The place of an entry among those that this call added.
+    fn fresh_place(&self, number: u32) -> Option<usize> {
+        number.checked_sub(self.first_fresh()).map(|place| place as usize)
+    }
+
+    /// When the score of an entry steps.
+    pub(super) fn step_of(&self, number: u32, slot: &Slot) -> Option<Moment> {
+        if slot.has_step() { self.steps.get(number) } else { None }
+    }
+
+    fn stage_state(&mut self, number: u32) {
+        if number < self.first_fresh() {
+            self.staged.states.push(number);
+        }
+    }
+
+    /// Puts another catalog in place. A collection of another kind has other rules of politeness.
+    pub(super) fn put_catalog(&mut self, catalog: Arc<Catalog>) {
+        let before = std::mem::replace(&mut self.catalog, catalog);
+        let kind = |catalog: &Catalog, queue: &Queue| {
+            catalog.collection_numbered(queue.collection).map(|row| row.spec.kind)
+        };
+        let differs = before.rows().collections.iter().any(|row| {
+            self.catalog.collection_numbered(row.number).map(|row| row.spec.kind) != Some(row.spec.kind)
+        });
+        if differs {
+            let queues = self.queues.iter().flatten();
+            let changed: Vec<QueueId> = queues
+                .filter(|queue| kind(&before, queue) != kind(&self.catalog, queue))
+                .map(|queue| queue.number)
+                .collect();
+            for queue in changed {
+                self.refile(queue);
+            }
+        }
+    }
+
+    /// The wanted queues of a single key.
+    fn keyed<'a>(&'a self, wanted: &'a Wanted, key: &'a str) -> impl Iterator<Item = &'a Queue> {
+        let queues = wanted.collections.iter().filter_map(move |collection| self.find_queue(*collection, key));
+        queues.filter_map(|queue| self.queue_at(queue))
+    }
+
+    fn outlook_of_key(&self, wanted: &Wanted, key: &str) -> Outlook {
+        let ready = self.keyed(wanted, key).filter(|queue| queue.ready > 0);
+        let opens = ready.map(|queue| (self.opens(queue), queue.number));
+        let dues = self.keyed(wanted, key).filter_map(|queue| match queue.filed {
+            Filed::Asleep(due) => Some(due),
+            _ => None,
+        });
+        let leases = self.keyed(wanted, key).filter_map(|queue| {
+            let host = self.host_at(queue.host)?;
+            let is_its = |token: Token| {
+                let entry = self.leases.get(token).and_then(|lease| self.slots.live(lease.entry.0));
+                entry.is_some_and(|slot| slot.queue() == queue.number)
+            };
+            host.leases.iter().find(|(_, token)| is_its(*token)).map(|(until, _)| *until)
+        });
+        Outlook {
+            first_open: opens.min_by_key(|(opens, queue)| (opens.at, *queue)).map(|(opens, _)| opens),
+            first_due: dues.min().map(Moment::from_second),
+            first_expiry: leases.min(),
+        }
+    }
+
+    /// Of the queues of a collection with something ready, the one whose host opens first.
+    fn first_open(&self, collection: CollectionId) -> Option<(Opens, QueueId)> {
+        let rota = self.rotation.rota(collection)?;
+        let closed = rota.closed.first().map(|(_, queue)| *queue);
+        let open = rota.open.iter().map(|(_, queue)| *queue);
+        let queues = open.chain(closed).filter_map(|queue| self.queue_at(queue));
+        queues.map(|queue| (self.opens(queue), queue.number)).min_by_key(|(opens, queue)| (opens.at, *queue))
+    }
+
+    fn is_host(&self, host: HostId, owner: Option<CollectionId>, key: &str) -> bool {
+        self.host_at(host).is_some_and(|host| host.owner == owner && *host.key == *key)
+    }
+
+    fn find_host(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
+        self.names.host(owner, key, |host| self.is_host(host, owner, key))
+    }
+
+    /// Adds a host under the next number.
+    pub(super) fn add_host(&mut self, host: Option<HostEntry>) {
+        let number = HostId(to_u32(self.hosts.len()));
+        if let Some(HostEntry { key, owner, .. }) = &host {
+            let hosts = &self.hosts;
+            self.names.add_host(number, *owner, key, |known| {
+                let known = hosts.get(known.0 as usize).and_then(Option::as_ref);
+                known.map_or(("", None), |known| (&*known.key, known.owner))
+            });
+        }
+        self.hosts.push(host);
+    }
+
+    /// Adds a queue under the next number.
+    pub(super) fn add_queue(&mut self, parts: Option<(CollectionId, HostId)>) {
+        let number = QueueId(to_u32(self.queues.len()));
+        if let Some((collection, host)) = parts {
+            self.names.add_queue(number, collection, host);
+            if let Some(host) = self.host_mut(host) {
+                host.queues.push(number);
+            }
+        }
+        self.queues.push(parts.map(|(collection, host)| Queue::new(number, collection, host)));
+    }
+}
+
+impl Tx for Inner {
+    fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn set_catalog(&mut self, catalog: Arc<Catalog>) {
+        let before = self.catalog.clone();
+        self.undo.note(Deed::SetCatalog(before.clone()));
+        self.staged.catalog_before.get_or_insert(before);
+        self.staged.rings = true;
+        self.put_catalog(catalog);
+    }
+
+    fn clear_collection(&mut self, collection: CollectionId) -> Result<u64> {
+        self.undo.note(Deed::Cleared);
+        Ok(self.clear(collection))
+    }
+
+    fn tally(&self, collection: CollectionId) -> Tally {
+        self.tallies.get(&collection).copied().unwrap_or_default()
+    }
+
+    fn set_tally(&mut self, collection: CollectionId, tally: Tally) {
+        let before = self.tallies.insert(collection, tally);
+        if before != Some(tally) {
+            self.undo.note(Deed::SetTally(collection, before));
+            self.staged.tallies.push(collection);
+        }
+    }
+
+    fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>> {
+        Ok(self.index.find(self.index.hash(queue, identity), &self.slots).map(EntryId))
+    }
+
+    fn standing(&self, entry: EntryId) -> Option<Standing> {
+        let slot = self.slots.live(entry.0)?;
+        Some(slot.standing(self.step_of(entry.0, slot)))
+    }
+
+    fn load(&self, entry: EntryId) -> Result<(String, Record)> {
+        let Some(slot) = self.slots.live(entry.0) else { return Ok(Default::default()) };
+        if let Some(place) = self.fresh_place(entry.0) {
+            let Fresh { url, record } = &self.staged.fresh[place];
+            return Ok((url.to_string(), record.clone()));
+        }
+        if let Some(record) = self.staged.records.get(&entry.0) {
+            return Ok((self.url_on_disk(entry.0, slot)?, record.clone()));
+        }
+        self.on_disk(entry.0, slot)
+    }
+
+    fn insert(&mut self, new: NewEntry<'_>) -> EntryId {
+        let hash = self.index.hash(new.standing.queue, new.identity);
+        let offset = to_u32(self.staged.fresh.len()) % CHUNK;
+        self.staged.fresh.push(Fresh { url: new.url.into(), record: new.record });
+        self.staged.rings = true;
+        self.undo.note(Deed::Inserted);
+        let number = self.place(Slot::new(hash, offset, &new.standing), new.standing.step);
+        self.counters.entries = self.slots.len();
+        EntryId(number)
+    }
+
+    fn set_standing(&mut self, entry: EntryId, standing: Standing) {
+        let Some(before) = self.slots.live(entry.0).copied() else { return };
+        let step = self.step_of(entry.0, &before);
+        let mut slot = before;
+        slot.set(&standing);
+        if slot == before && step == standing.step {
+            return;
+        }
+        self.undo.note(Deed::Stood(entry.0, before, step));
+        self.stage_state(entry.0);
+        self.staged.rings |= standing.state == State::Queued;
+        self.restand(entry.0, slot, standing.step);
+    }
+
+    fn set_record(&mut self, entry: EntryId, record: Record) {
+        let Some(before) = self.slots.live(entry.0).copied() else { return };
+        if let Some(place) = self.fresh_place(entry.0) {
+            self.staged.fresh[place].record = record;
+            return;
+        }
+        self.staged.records.insert(entry.0, record);
+        if !before.has_record() {
+            let step = self.steps.get(entry.0);
+            self.undo.note(Deed::Stood(entry.0, before, step));
+            self.stage_state(entry.0);
+            if let Some(slot) = self.slots.get_mut(entry.0) {
+                slot.set_has_record(true);
+            }
+        }
+    }
+
+    fn remove(&mut self, entry: EntryId) {
+        let Some(slot) = self.slots.live(entry.0).copied() else { return };
+        if let Some(lease) = self.lease_of(entry) {
+            self.end_lease(lease.token);
+        }
+        self.undo.note(Deed::Removed(entry.0, slot, self.steps.get(entry.0)));
+        self.displace(entry.0);
+        self.stage_state(entry.0);
+        if self.staged.records.remove(&entry.0).is_some() || slot.has_record() {
+            self.staged.forgotten.push(entry.0);
+        }
+    }
+
+    fn queue(&mut self, collection: CollectionId, key: &str, is_plain: bool) -> QueueId {
+        if let Some(queue) = self.find_queue(collection, key) {
+            return queue;
+        }
+        let host = self.host_of(is_plain.then_some(collection), key);
+        self.undo.note(Deed::MadeQueue);
+        self.add_queue(Some((collection, host)));
+        self.counters.queues = to_u32(self.queues.len());
+        self.staged.queues.push(self.counters.queues - 1);
+        QueueId(self.counters.queues - 1)
+    }
+
+    fn find_queue(&self, collection: CollectionId, key: &str) -> Option<QueueId> {
+        let at = |owner| self.names.queue(collection, self.find_host(owner, key)?);
+        // Both are there if a collection changed its kind; the older queue is the one in use.
+        [at(None), at(Some(collection))].into_iter().flatten().min()
+    }
+
+    #[expect(clippy::expect_used, reason = "entries refer to queues that there are")]
+    fn queue_parts(&self, queue: QueueId) -> (CollectionId, HostId) {
+        let queue = self.queue_at(queue).expect("the queue is there");
+        (queue.collection, queue.host)
+    }
+
+    fn queues(&self) -> Vec<QueueId> {
+        self.queues.iter().flatten().map(|queue| queue.number).collect()
+    }
+
+    fn queue_counts(&self, queue: QueueId) -> Counts {
+        self.queue_at(queue).map_or_else(Counts::default, |queue| queue.counts)
+    }
+
+    fn counts(&self, collection: CollectionId) -> Counts {
+        self.totals.get(&collection).copied().unwrap_or_default()
+    }
+
+    fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId {
+        if let Some(host) = self.find_host(owner, key) {
+            return host;
+        }
+        self.undo.note(Deed::MadeHost);
+        self.add_host(Some(HostEntry::new(key, owner, Host::default())));
+        self.counters.hosts = to_u32(self.hosts.len());
+        self.staged.hosts.push(self.counters.hosts - 1);
+        HostId(self.counters.hosts - 1)
+    }
+
+    #[expect(clippy::expect_used, reason = "queues refer to hosts that there are")]
+    fn host_key(&self, host: HostId) -> (&str, Option<CollectionId>) {
+        let host = self.host_at(host).expect("the host is there");
+        (&host.key, host.owner)
+    }
+
+    #[expect(clippy::expect_used, reason = "queues refer to hosts that there are")]
+    fn host(&self, host: HostId) -> &Host {
+        &self.host_at(host).expect("the host is there").state
+    }
+
+    fn set_host(&mut self, host: HostId, state: Host) {
+        let Some(before) = self.host_at(host).map(|host| host.state.clone()) else { return };
+        if before == state {
+            return;
+        }
+        self.undo.note(Deed::SetHost(host, Box::new(before)));
+        self.staged.hosts.push(host.0);
+        self.staged.rings = true;
+        self.put_host(host, state);
+    }
+
+    fn in_flight(&self, host: HostId) -> InFlight {
+        self.host_at(host).map_or_else(InFlight::default, HostEntry::in_flight)
+    }
+
+    fn all_hosts(&self) -> Vec<HostId> {
+        (0..).zip(&self.hosts).filter(|(_, host)| host.is_some()).map(|(number, _)| HostId(number)).collect()
+    }
+
+    fn next_token(&mut self) -> Token {
+        self.counters.last_token += 1;
+        self.staged.counters = true;
+        Token(self.counters.last_token)
+    }
+
+    fn next_turn(&mut self) -> u64 {
+        self.counters.last_turn += 1;
+        self.staged.counters = true;
+        self.counters.last_turn
+    }
+
+    fn grant(&mut self, lease: Lease) {
+        if let Some(before) = self.leases.get(lease.token) {
+            self.undo.note(Deed::Ended(before));
+            self.drop_lease(before);
+        }
+        self.undo.note(Deed::Granted(lease));
+        self.put_lease(lease);
+        self.stage_state(lease.entry.0);
+    }
+
+    fn lease(&self, token: Token) -> Option<Lease> {
+        self.leases.get(token)
+    }
+
+    fn lease_of(&self, entry: EntryId) -> Option<Lease> {
+        self.leases.of(entry)
+    }
+
+    fn end_lease(&mut self, token: Token) {
+        let Some(lease) = self.leases.get(token) else { return };
+        self.undo.note(Deed::Ended(lease));
+        self.drop_lease(lease);
+        self.stage_state(lease.entry.0);
+        self.staged.rings = true;
+    }
+
+    fn expired(&self, now: Moment) -> Vec<Lease> {
+        self.leases.expired(now)
+    }
+
+    fn wake(&mut self, now: Moment) -> Vec<EntryId> {
+        self.wake_queues();
+        self.steps.due(&self.slots, now).into_iter().map(EntryId).collect()
+    }
+
+    fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
+        let first = match &wanted.key {
+            Some(key) => {
+                let open = self.keyed(wanted, key).filter_map(|queue| match queue.filed {
+                    Filed::Open(turn) => Some((turn, queue.number)),
+                    _ => None,
+                });
+                open.min()
+            }
+            None => {
+                let rotas = wanted.collections.iter().filter_map(|collection| self.rotation.rota(*collection));
+                rotas.filter_map(|rota| rota.open.first().copied()).min()
+            }
+        };
+        first.filter(|(turn, _)| *turn < below).map(|(_, queue)| queue)
+    }
+
+    fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {
+        let now = self.counters.now.second();
+        let queue = self.queues.get_mut(queue.0 as usize)?.as_mut()?;
+        queue.wake(&mut self.slots, now);
+        let taken = if as_oldest { queue.oldest(&self.slots) } else { queue.first(&self.slots) };
+        taken.map(EntryId)
+    }
+
+    fn outlook(&self, wanted: &Wanted) -> Outlook {
+        if let Some(key) = &wanted.key {
+            return self.outlook_of_key(wanted, key);
+        }
+        let collections = || wanted.collections.iter().copied();
+        let opens = collections().filter_map(|collection| self.first_open(collection));
+        let rotas = collections().filter_map(|collection| self.rotation.rota(collection));
+        let dues = rotas.filter_map(|rota| rota.asleep.first());
+        Outlook {
+            first_open: opens.min_by_key(|(opens, queue)| (opens.at, *queue)).map(|(opens, _)| opens),
+            first_due: dues.map(|(due, _)| Moment::from_second(*due)).min(),
+            first_expiry: collections().filter_map(|collection| self.leases.first_end(collection)).min(),
+        }
+    }
+
+    fn emit(&mut self, at: Moment, collection: &str, subject: &str, event: Event) {
+        let (collection, subject) = (collection.to_owned(), subject.to_owned());
+        let position = self.counters.events;
+        self.counters.events += 1;
+        self.staged.events.push(EventRow { position, at, collection, subject, event });
+    }
+
+    fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>> {
+        let rows = self.disk.events.range(from.to_be_bytes()..).take(limit);
+        let rows = rows.map(|row| {
+            let bytes = row.value().map_err(|cause| self.disk.reading(&cause))?;
+            codec::unpack(&bytes).map_err(self.disk.unreadable("an event"))
+        });
+        let mut events = rows.collect::<Result<Vec<EventRow>>>()?;
+        let staged = self.staged.events.iter().filter(|row| row.position >= from);
+        events.extend(staged.take(limit - events.len()).cloned());
+        Ok(events)
+    }
+
+    fn scan(
+        &self,
+        after: Option<EntryId>,
+        limit: usize,
+        keep: &mut dyn FnMut(EntryId, &Standing) -> bool,
+    ) -> Vec<EntryId> {
+        let first = after.map_or(0, |after| after.0.saturating_add(1));
+        let standing = |number, slot: &Slot| slot.standing(self.step_of(number, slot));
+        let wanted = self.slots.iter_from(first).map(|(number, slot)| (EntryId(number), standing(number, slot)));
+        wanted.filter(|(entry, standing)| keep(*entry, standing)).take(limit).map(|(entry, _)| entry).collect()
+    }
+}
+
+#[expect(clippy::expect_used, reason = "numbers of 32 bits are the limit of the store")]
+pub(super) fn to_u32(len: usize) -> u32 {
+    u32::try_from(len).expect("a store has at most four billion entries")
+}

@@ -1,0 +1,230 @@
+//! Makes rows of what a call changed, and reads back those of single entries.
+
+use fjall::{Keyspace, OwnedWriteBatch};
+
+use super::codec::{self, ChunkWriter};
+use super::inner::Inner;
+use super::slots::{CHUNK, Slot};
+use super::staged::Staged;
+use crate::catalog::Rows;
+use crate::entry::Record;
+use crate::error::Result;
+
+/// Names of the values in the key space `meta`.
+pub(super) mod names {
+    pub(in super::super) const FORMAT: &str = "format";
+    pub(in super::super) const SECRET: &str = "secret";
+    pub(in super::super) const COUNTERS: &str = "counters";
+    pub(in super::super) const CLEAN: &str = "clean";
+    pub(in super::super) const NEXT_COLLECTION: &str = "next collection";
+    pub(in super::super) const COLLECTION: &str = "collection/";
+    pub(in super::super) const PROFILE: &str = "profile/";
+    pub(in super::super) const SEED: &str = "seed/";
+    pub(in super::super) const TALLY: &str = "tally/";
+}
+
+/// The name of a value that there is one of for each number.
+pub(super) fn numbered(name: &str, number: u32) -> Vec<u8> {
+    [name.as_bytes(), &number.to_be_bytes()].concat()
+}
+
+/// Rows of gone entries that a call which writes anyway takes away.
+const BURIED_AT_ONCE: usize = 1000;
+
+impl Inner {
+    /// All that has to be written.
+    pub(super) fn batch(&mut self) -> OwnedWriteBatch {
+        let mut staged = std::mem::take(&mut self.staged);
+        let mut batch = self.disk.db.batch();
+        let first = self.slots.len() - super::tx::to_u32(staged.fresh.len());
+        self.write_fresh(&mut batch, &staged, first);
+        self.write_states(&mut batch, &mut staged);
+        self.write_records(&mut batch, &staged);
+        self.write_places(&mut batch, &mut staged);
+        self.write_meta(&mut batch, &mut staged);
+        for event in &staged.events {
+            batch.insert(&self.disk.events, event.position.to_be_bytes(), codec::pack(event));
+        }
+        self.bury(&mut batch, BURIED_AT_ONCE);
+        batch
+    }
+
+    fn write_fresh(&mut self, batch: &mut OwnedWriteBatch, staged: &Staged, first: u32) {
+        let mut writer = ChunkWriter::default();
+        let mut start = first;
+        for (number, fresh) in (first..).zip(&staged.fresh) {
+            let Some(slot) = self.slots.get_mut(number) else { continue };
+            let is_plain = codec::is_of_birth(&fresh.record) || slot.is_removed();
+            slot.set_has_record(!is_plain);
+            let slot = *slot;
+            if !is_plain {
+                batch.insert(&self.disk.records, codec::key(number), codec::pack(&fresh.record));
+            }
+            writer.add(&slot, self.step_of(number, &slot), self.key_of(slot.queue()), &fresh.url, &fresh.record);
+            if number + 1 - start == CHUNK {
+                batch.insert(&self.disk.urls, codec::key(start), writer.finish());
+                start = number + 1;
+            }
+        }
+        if start < self.slots.len() && !staged.fresh.is_empty() {
+            batch.insert(&self.disk.urls, codec::key(start), writer.finish());
+        }
+        // An entry that was handed out by the call that added it.
+        for number in first..self.slots.len() {
+            let Some(lease) = self.leases.of(crate::entry::EntryId(number)) else { continue };
+            let Some(slot) = self.slots.live(number) else { continue };
+            let row = codec::state_row(slot, self.step_of(number, slot), Some(lease));
+            batch.insert(&self.disk.states, codec::key(number), row);
+        }
+    }
+
+    fn write_states(&self, batch: &mut OwnedWriteBatch, staged: &mut Staged) {
+        for number in distinct(&mut staged.states) {
+            let row = match self.slots.live(number) {
+                Some(slot) => {
+                    let lease = self.leases.of(crate::entry::EntryId(number));
+                    codec::state_row(slot, self.step_of(number, slot), lease)
+                }
+                None => codec::removed_row(),
+            };
+            batch.insert(&self.disk.states, codec::key(number), row);
+        }
+    }
+
+    fn write_records(&self, batch: &mut OwnedWriteBatch, staged: &Staged) {
+        for (number, record) in &staged.records {
+            batch.insert(&self.disk.records, codec::key(*number), codec::pack(record));
+        }
+        for number in &staged.forgotten {
+            batch.remove(&self.disk.records, codec::key(*number));
+        }
+    }
+
+    fn write_places(&self, batch: &mut OwnedWriteBatch, staged: &mut Staged) {
+        for number in distinct(&mut staged.hosts) {
+            let host = self.hosts.get(number as usize).and_then(Option::as_ref);
+            let row = host.map(|host| codec::pack(&(&host.key, host.owner, &host.state)));
+            write(batch, &self.disk.hosts, codec::key(number), row);
+        }
+        for number in distinct(&mut staged.queues) {
+            let queue = self.queues.get(number as usize).and_then(Option::as_ref);
+            let row = queue.map(|queue| codec::pack(&(queue.collection, queue.host)));
+            write(batch, &self.disk.queues, codec::key(number), row);
+        }
+    }
+
+    fn write_meta(&self, batch: &mut OwnedWriteBatch, staged: &mut Staged) {
+        let meta = &self.disk.meta;
+        staged.tallies.sort_unstable();
+        staged.tallies.dedup();
+        for collection in &staged.tallies {
+            let row = self.tallies.get(collection).map(codec::pack);
+            write(batch, meta, numbered(names::TALLY, collection.0), row);
+        }
+        if let Some(before) = &staged.catalog_before {
+            write_catalog(batch, meta, before.rows(), self.catalog.rows());
+        }
+        batch.insert(meta, names::COUNTERS, codec::pack(&self.counters));
+    }
+
+    /// Takes away rows of entries whose collections are gone.
+    pub(super) fn bury(&mut self, batch: &mut OwnedWriteBatch, limit: usize) {
+        let rest = self.graveyard.len().saturating_sub(limit);
+        for number in self.graveyard.split_off(rest) {
+            let key = codec::key(number);
+            batch.remove(&self.disk.states, key);
+            batch.remove(&self.disk.records, key);
+            let offset = self.slots.get(number).map_or(0, Slot::offset);
+            if offset == 0 && !self.is_chunk_alive(number) {
+                batch.remove(&self.disk.urls, key);
+            }
+        }
+    }
+
+    /// Whether an entry is left of those in a row.
+    fn is_chunk_alive(&self, first: u32) -> bool {
+        let slots = (0..CHUNK).map_while(|offset| {
+            let slot = self.slots.get(first + offset)?;
+            (slot.offset() == offset).then_some(slot)
+        });
+        slots.into_iter().any(|slot| !slot.is_removed())
+    }
+
+    /// What an entry requests, and what was learned of it.
+    pub(super) fn on_disk(&self, number: u32, slot: &Slot) -> Result<(String, Record)> {
+        if !slot.has_record() {
+            return self.newborn(number, slot, |newborn, key| newborn.read(key));
+        }
+        let row = self.disk.records.get(codec::key(number)).map_err(|cause| self.disk.reading(&cause))?;
+        let record = row.ok_or(codec::Unreadable).and_then(|row| codec::unpack(&row));
+        let record = record.map_err(self.disk.unreadable(format_args!("the record of entry {number}")))?;
+        Ok((self.url_on_disk(number, slot)?, record))
+    }
+
+    /// What an entry requests.
+    pub(super) fn url_on_disk(&self, number: u32, slot: &Slot) -> Result<String> {
+        self.newborn(number, slot, |newborn, key| newborn.url(key))
+    }
+
+    fn newborn<T>(
+        &self,
+        number: u32,
+        slot: &Slot,
+        read: impl FnOnce(codec::Newborn<'_>, &str) -> Result<T, codec::Unreadable>,
+    ) -> Result<T> {
+        let first = number.saturating_sub(slot.offset());
+        let row = self.disk.urls.get(codec::key(first)).map_err(|cause| self.disk.reading(&cause))?;
+        let found = row.as_ref().and_then(|row| codec::read_chunk(row).nth(slot.offset() as usize));
+        let read = found.unwrap_or(Err(codec::Unreadable)).and_then(|newborn| read(newborn, self.key_of(slot.queue())));
+        read.map_err(self.disk.unreadable(format_args!("entry {number}")))
+    }
+}
+
+fn distinct(numbers: &mut Vec<u32>) -> impl Iterator<Item = u32> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.iter().copied()
+}
+
+fn write<K: Into<fjall::UserKey>>(batch: &mut OwnedWriteBatch, keyspace: &Keyspace, key: K, row: Option<Vec<u8>>) {
+    match row {
+        Some(row) => batch.insert(keyspace, key, row),
+        None => batch.remove(keyspace, key),
+    }
+}
+
+/// Writes only the rows that differ: a catalog of many jobs changes one at a time.
+fn write_catalog(batch: &mut OwnedWriteBatch, meta: &Keyspace, before: &Rows, now: &Rows) {
+    batch.insert(meta, names::NEXT_COLLECTION, codec::pack(&now.next_collection));
+    for row in &now.collections {
+        let known = before.collections.binary_search_by_key(&row.number, |row| row.number);
+        if known.is_ok_and(|known| before.collections[known] == *row) {
+            continue;
+        }
+        batch.insert(meta, numbered(names::COLLECTION, row.number.0), codec::pack_text(row));
+    }
+    for row in &before.collections {
+        if now.collections.binary_search_by_key(&row.number, |row| row.number).is_err() {
+            batch.remove(meta, numbered(names::COLLECTION, row.number.0));
+        }
+    }
+    write_list(batch, meta, names::PROFILE, &before.profiles, &now.profiles);
+    write_list(batch, meta, names::SEED, &before.seeds, &now.seeds);
+}
+
+fn write_list<T: serde::Serialize + PartialEq>(
+    batch: &mut OwnedWriteBatch,
+    meta: &Keyspace,
+    name: &str,
+    before: &[T],
+    now: &[T],
+) {
+    for (place, row) in (0..).zip(now) {
+        if before.get(place as usize) != Some(row) {
+            batch.insert(meta, numbered(name, place), codec::pack_text(row));
+        }
+    }
+    for place in now.len()..before.len() {
+        batch.remove(meta, numbered(name, super::tx::to_u32(place)));
+    }
+}
