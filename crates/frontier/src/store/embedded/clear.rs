@@ -42,7 +42,9 @@ impl Inner {
 
     fn clear_queues(&mut self, collection: CollectionId) {
         for place in 0..self.queues.len() {
-            let Some(queue) = self.queues[place].take_if(|queue| queue.collection == collection) else { continue };
+            let Some(queue) = self.queues[place].take_if(|queue| queue.collection == collection) else {
+                continue;
+            };
             self.names.remove_queue(collection, queue.host);
             self.staged.queues.push(queue.number.0);
             if let Some(host) = self.host_mut(queue.host) {
@@ -60,4 +62,3 @@ impl Inner {
         }
     }
 }
-

@@ -261,7 +261,11 @@ const PREFIXES: [&str; 4] = ["", "https://", "http://", ""];
 
 fn put_url(out: &mut Vec<u8>, host: &str, url: &str) {
     let after = |prefix: &str| url.strip_prefix(prefix)?.strip_prefix(host);
-    let short = if host.is_empty() { None } else { (1..).zip(&PREFIXES[1..]).find_map(|(kind, prefix)| Some((kind, after(prefix)?))) };
+    let short = if host.is_empty() {
+        None
+    } else {
+        (1..).zip(&PREFIXES[1..]).find_map(|(kind, prefix)| Some((kind, after(prefix)?)))
+    };
     let (kind, text) = short.unwrap_or((0, url));
     out.push(kind);
     put(out, text.len() as u64);

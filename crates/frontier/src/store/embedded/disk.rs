@@ -102,7 +102,8 @@ impl Disk {
     fn last_journal(&self) -> Option<PathBuf> {
         let files = fs::read_dir(&self.path).ok()?.filter_map(Result::ok).map(|file| file.path());
         let journals = files.filter(|path| path.extension().is_some_and(|extension| extension == "jnl"));
-        let numbered = journals.filter_map(|path| Some((path.file_stem()?.to_str()?.parse::<u64>().ok()?, path)));
+        let numbered =
+            journals.filter_map(|path| Some((path.file_stem()?.to_str()?.parse::<u64>().ok()?, path)));
         numbered.max().map(|(_, path)| path)
     }
 
@@ -207,7 +208,9 @@ pub(super) fn advice(cause: &std::io::Error) -> String {
     let remedy = match cause.kind() {
         ErrorKind::PermissionDenied => "allow writing to it, or choose another folder with --data",
         ErrorKind::ReadOnlyFilesystem => "choose a folder that can be written with --data",
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or choose another folder with --data",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "make room, or choose another folder with --data"
+        }
         _ => "mend that, or choose another folder with --data",
     };
     format!("{cause}; {remedy}")
@@ -228,7 +231,9 @@ fn plain(cause: &fjall::Error) -> String {
         }
         fjall::Error::Locked => "it is locked",
         fjall::Error::Poisoned => "an earlier write failed",
-        fjall::Error::Unrecoverable | fjall::Error::Storage(LsmError::Unrecoverable) => "a file is missing or damaged",
+        fjall::Error::Unrecoverable | fjall::Error::Storage(LsmError::Unrecoverable) => {
+            "a file is missing or damaged"
+        }
         _ => "a file is damaged",
     };
     text.to_owned()

@@ -96,7 +96,9 @@ impl Names {
         key: &str,
         is_it: impl Fn(HostId) -> bool,
     ) -> Option<HostId> {
-        self.hosts.find(Self::host_hash(owner, key), |number| is_it(HostId(*number))).map(|number| HostId(*number))
+        self.hosts
+            .find(Self::host_hash(owner, key), |number| is_it(HostId(*number)))
+            .map(|number| HostId(*number))
     }
 
     /// Adds a host; `known` gives the names of those there are.

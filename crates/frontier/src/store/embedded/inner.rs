@@ -105,9 +105,8 @@ impl Inner {
         let row = self.catalog.collection_numbered(queue.collection);
         let is_plain = row.is_some_and(|row| row.spec.kind == Kind::Plain);
         let never = Opens { at: Moment::NEVER, gate: None };
-        self.host_at(queue.host).map_or(never, |host| {
-            host.state.opens(host.in_flight(), &self.settings.politeness, is_plain)
-        })
+        self.host_at(queue.host)
+            .map_or(never, |host| host.state.opens(host.in_flight(), &self.settings.politeness, is_plain))
     }
 
     /// Puts a new entry in its place.

@@ -144,7 +144,8 @@ impl Queue {
             bucket.by_arrival.pop();
             return true;
         }
-        let is_it = |first: Option<&Reverse<(u32, u32)>>| first.is_some_and(|Reverse((_, first))| *first == number);
+        let is_it =
+            |first: Option<&Reverse<(u32, u32)>>| first.is_some_and(|Reverse((_, first))| *first == number);
         let (is_first, is_oldest) = (is_it(bucket.by_due.peek()), is_it(self.oldest.peek()));
         if is_first {
             bucket.by_due.pop();

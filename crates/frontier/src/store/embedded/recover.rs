@@ -98,7 +98,10 @@ fn list<T>(disk: &Disk, name: &str, read: impl Fn(&[u8]) -> Result<T, Unreadable
 fn read_rows(disk: &Disk) -> Result<Rows> {
     let without_numbers = |(_, row)| row;
     Ok(Rows {
-        collections: list(disk, names::COLLECTION, codec::unpack_text)?.into_iter().map(without_numbers).collect(),
+        collections: list(disk, names::COLLECTION, codec::unpack_text)?
+            .into_iter()
+            .map(without_numbers)
+            .collect(),
         next_collection: meta(disk, names::NEXT_COLLECTION)?.unwrap_or_default(),
         profiles: list(disk, names::PROFILE, codec::unpack_text)?.into_iter().map(|(_, row)| row).collect(),
         seeds: list(disk, names::SEED, codec::unpack_text)?.into_iter().map(|(_, row)| row).collect(),
@@ -185,7 +188,8 @@ impl Inner {
         for row in disk.states.iter() {
             let (key, row) = row.into_inner().map_err(|cause| disk.reading(&cause))?;
             let number = codec::number(&key).map_err(disk.unreadable("the number of an entry"))?;
-            let row = codec::read_state_row(&row).map_err(disk.unreadable(format_args!("the state of entry {number}")))?;
+            let row = codec::read_state_row(&row)
+                .map_err(disk.unreadable(format_args!("the state of entry {number}")))?;
             let Some(slot) = self.slots.get_mut(number) else {
                 return Err(disk.damaged(format!("entry {number} has a state, though it is not there")));
             };

@@ -45,7 +45,9 @@ impl Steps {
     /// The queued entries whose score steps by `now`, in the order of their numbers.
     pub(super) fn due(&mut self, slots: &Slots, now: Moment) -> Vec<u32> {
         let mut due = Vec::new();
-        while let Some(&Reverse((step, number))) = self.alarms.peek().filter(|Reverse((step, _))| *step <= now) {
+        while let Some(&Reverse((step, number))) =
+            self.alarms.peek().filter(|Reverse((step, _))| *step <= now)
+        {
             self.alarms.pop();
             let is_queued = slots.live(number).is_some_and(|slot| slot.state() == State::Queued);
             if is_queued && self.get(number) == Some(step) {

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use super::{Embedded, LocalStore, Options};
 use crate::catalog::{Catalog, Change, CollectionSpec, Kind};
 use crate::engine::{NewEntry, Tx, Wanted};
-use crate::entry::{CollectionId, EntryId, How, Lease, Origin, QueueId, Record, SeedId, Standing, State, Visit};
+use crate::entry::{
+    CollectionId, EntryId, How, Lease, Origin, QueueId, Record, SeedId, Standing, State, Visit,
+};
 use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::settings::Settings;
@@ -137,7 +139,12 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
             if let Some(known) = tx.find(queue, &url)? {
                 return Ok(format!("known {known:?} {:?}", tx.standing(known)));
             }
-            let origin = Origin { created: now, how: How::Link, source: Some(EntryId((*page).into())), ..Origin::default() };
+            let origin = Origin {
+                created: now,
+                how: How::Link,
+                source: Some(EntryId((*page).into())),
+                ..Origin::default()
+            };
             let mut record = Record::new(origin, Some(3));
             if page % 7 == 0 {
                 record.errors = 2;
@@ -169,9 +176,12 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
             tx.remove(entry);
             format!("{entry:?}")
         }
-        Op::Lease { collections, key, oldest, hold, pause } => lease(tx, &wanted(*collections, *key), *oldest, *hold, *pause, now)?,
+        Op::Lease { collections, key, oldest, hold, pause } => {
+            lease(tx, &wanted(*collections, *key), *oldest, *hold, *pause, now)?
+        }
         Op::Extend { hold } => {
-            let Some(entry) = tx.scan(None, 1, &mut |_, standing| standing.state == State::Leased).pop() else {
+            let Some(entry) = tx.scan(None, 1, &mut |_, standing| standing.state == State::Leased).pop()
+            else {
                 return Ok(String::new());
             };
             let Some(lease) = tx.lease_of(entry) else { return Ok("leased without a lease".into()) };
@@ -227,7 +237,14 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
     })
 }
 
-fn lease<T: Tx>(tx: &mut T, wanted: &Wanted, oldest: bool, hold: u8, pause: u8, now: Moment) -> Result<String> {
+fn lease<T: Tx>(
+    tx: &mut T,
+    wanted: &Wanted,
+    oldest: bool,
+    hold: u8,
+    pause: u8,
+    now: Moment,
+) -> Result<String> {
     let stepping = tx.wake(now);
     let Some(queue) = tx.next_queue(wanted, u64::MAX) else {
         return Ok(format!("{stepping:?} {:?}", tx.outlook(wanted)));
@@ -262,7 +279,12 @@ fn finish<T: Tx>(tx: &mut T, entry: EntryId, back: bool, due: u32) {
 fn look_at<T: Tx>(tx: &mut T, now: Moment) -> Result<String> {
     let mut seen = Vec::new();
     for entry in tx.scan(None, usize::MAX, &mut |_, _| true) {
-        seen.push(format!("{entry:?} {:?} {:?} {:?}", tx.standing(entry), tx.load(entry)?, tx.lease_of(entry)));
+        seen.push(format!(
+            "{entry:?} {:?} {:?} {:?}",
+            tx.standing(entry),
+            tx.load(entry)?,
+            tx.lease_of(entry)
+        ));
     }
     for queue in tx.queues() {
         seen.push(format!("{queue:?} {:?} {:?}", tx.queue_parts(queue), tx.queue_counts(queue)));

@@ -63,7 +63,8 @@ impl Inner {
 
     /// The wanted queues of a single key.
     fn keyed<'a>(&'a self, wanted: &'a Wanted, key: &'a str) -> impl Iterator<Item = &'a Queue> {
-        let queues = wanted.collections.iter().filter_map(move |collection| self.find_queue(*collection, key));
+        let queues =
+            wanted.collections.iter().filter_map(move |collection| self.find_queue(*collection, key));
         queues.filter_map(|queue| self.queue_at(queue))
     }
 
@@ -376,7 +377,8 @@ impl Tx for Inner {
                 open.min()
             }
             None => {
-                let rotas = wanted.collections.iter().filter_map(|collection| self.rotation.rota(*collection));
+                let rotas =
+                    wanted.collections.iter().filter_map(|collection| self.rotation.rota(*collection));
                 rotas.filter_map(|rota| rota.open.first().copied()).min()
             }
         };
@@ -433,8 +435,13 @@ impl Tx for Inner {
     ) -> Vec<EntryId> {
         let first = after.map_or(0, |after| after.0.saturating_add(1));
         let standing = |number, slot: &Slot| slot.standing(self.step_of(number, slot));
-        let wanted = self.slots.iter_from(first).map(|(number, slot)| (EntryId(number), standing(number, slot)));
-        wanted.filter(|(entry, standing)| keep(*entry, standing)).take(limit).map(|(entry, _)| entry).collect()
+        let wanted =
+            self.slots.iter_from(first).map(|(number, slot)| (EntryId(number), standing(number, slot)));
+        wanted
+            .filter(|(entry, standing)| keep(*entry, standing))
+            .take(limit)
+            .map(|(entry, _)| entry)
+            .collect()
     }
 }
 

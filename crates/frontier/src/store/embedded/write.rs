@@ -60,7 +60,13 @@ impl Inner {
             if !is_plain {
                 batch.insert(&self.disk.records, codec::key(number), codec::pack(&fresh.record));
             }
-            writer.add(&slot, self.step_of(number, &slot), self.key_of(slot.queue()), &fresh.url, &fresh.record);
+            writer.add(
+                &slot,
+                self.step_of(number, &slot),
+                self.key_of(slot.queue()),
+                &fresh.url,
+                &fresh.record,
+            );
             if number + 1 - start == CHUNK {
                 batch.insert(&self.disk.urls, codec::key(start), writer.finish());
                 start = number + 1;
@@ -175,7 +181,9 @@ impl Inner {
         let first = number.saturating_sub(slot.offset());
         let row = self.disk.urls.get(codec::key(first)).map_err(|cause| self.disk.reading(&cause))?;
         let found = row.as_ref().and_then(|row| codec::read_chunk(row).nth(slot.offset() as usize));
-        let read = found.unwrap_or(Err(codec::Unreadable)).and_then(|newborn| read(newborn, self.key_of(slot.queue())));
+        let read = found
+            .unwrap_or(Err(codec::Unreadable))
+            .and_then(|newborn| read(newborn, self.key_of(slot.queue())));
         read.map_err(self.disk.unreadable(format_args!("entry {number}")))
     }
 }
@@ -186,7 +194,12 @@ fn distinct(numbers: &mut Vec<u32>) -> impl Iterator<Item = u32> {
     numbers.iter().copied()
 }
 
-fn write<K: Into<fjall::UserKey>>(batch: &mut OwnedWriteBatch, keyspace: &Keyspace, key: K, row: Option<Vec<u8>>) {
+fn write<K: Into<fjall::UserKey>>(
+    batch: &mut OwnedWriteBatch,
+    keyspace: &Keyspace,
+    key: K,
+    row: Option<Vec<u8>>,
+) {
     match row {
         Some(row) => batch.insert(keyspace, key, row),
         None => batch.remove(keyspace, key),
