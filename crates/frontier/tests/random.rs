@@ -9,6 +9,7 @@ mod common;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::Path;
 
+use common::audit::Auditor;
 use common::calls::{Call, Caller, calls, runner};
 use common::{close, open, setting, wait};
 use forager_frontier::{Frontier, Memory, Settings};
@@ -48,11 +49,14 @@ async fn agree(folder: &Path, steps: &[Step]) -> Result<(), TestCaseError> {
     caller.set_up(&model).await;
     caller.set_up(&store).await;
     let mut other = caller.clone();
+    let mut auditor = Auditor::default();
     for (number, step) in steps.iter().enumerate() {
         let is_last = number + 1 == steps.len();
         match step {
             Step::Call(call) => {
-                let ours = caller.make(&model, call).await.text;
+                let answer = caller.make(&model, call).await;
+                auditor.note(call, &answer, caller.now);
+                let ours = answer.text;
                 let theirs = other.make(&store, call).await.text;
                 prop_assert_eq!(
                     theirs,

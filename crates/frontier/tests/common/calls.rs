@@ -3,7 +3,9 @@
 //! A call is a plain value and picks what it is about by number, so that any part of a sequence makes
 //! sense by itself and a failure can be cut down to what it needs.
 
-use std::fmt::{Debug, Write as _};
+use std::collections::VecDeque;
+use std::fmt::{self, Debug, Write as _};
+use std::str::FromStr;
 
 use forager_core::order::Order;
 use forager_core::scope::extent::Kind as Scope;
@@ -16,7 +18,7 @@ use forager_frontier::verbs::{
     FetchError, HostChange, HostFilter, LeaseRequest, Leased, Link, ListFilter, NewJob, Page, PlanFilter,
     Report, Steer, Target,
 };
-use forager_frontier::{Frontier, Moment, Result};
+use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -157,16 +159,38 @@ pub fn sequence(seed: u64, count: usize) -> Vec<Call> {
     (0..count).map(|_| strategy.new_tree(&mut runner).expect("calls can always be made").current()).collect()
 }
 
-/// What one who makes these calls knows: the time, and the leases it was given.
+/// How many leases are remembered.
+const REMEMBERED: usize = 24;
+
+/// What one who makes these calls knows: the time, and the leases it was given last.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub now: Moment,
-    leases: Vec<Leased>,
+    tokens: VecDeque<Token>,
 }
 
 impl Default for Caller {
     fn default() -> Self {
-        Self { now: Moment::of("2024-06-15T08:00:00Z".parse().unwrap()), leases: Vec::new() }
+        Self { now: Moment::of("2024-06-15T08:00:00Z".parse().unwrap()), tokens: VecDeque::new() }
+    }
+}
+
+/// As one line, so that another process can go on.
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.now.millisecond())?;
+        self.tokens.iter().try_for_each(|token| write!(f, " {token}"))
+    }
+}
+
+impl FromStr for Caller {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut numbers = text.split(' ').map(str::parse);
+        let now = numbers.next().unwrap_or(Ok(0))?;
+        let tokens = numbers.map(|number| number.map(Token));
+        Ok(Self { now: Moment::from_millisecond(now), tokens: tokens.collect::<Result<_, _>>()? })
     }
 }
 
@@ -181,7 +205,7 @@ pub struct Answer {
     pub extended: Vec<(Token, Moment)>,
 }
 
-fn told<T: Debug>(result: Result<T>) -> Answer {
+fn told<T: Debug>(result: forager_frontier::Result<T>) -> Answer {
     let text = match result {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error: {error}"),
@@ -194,11 +218,10 @@ impl Caller {
         self.now.timestamp()
     }
 
-    /// A lease that it was given, a late one more often.
+    /// One of the last leases that it was given.
     fn token(&self, pick: u8) -> Token {
-        let back = usize::from(pick) % 24;
-        let index = self.leases.len().checked_sub(back + 1);
-        index.map_or(Token(u64::from(pick) + 1_000_000), |index| self.leases[index].token)
+        let known = self.tokens.iter().rev().nth(usize::from(pick) % REMEMBERED);
+        known.copied().unwrap_or(Token(u64::from(pick) + 1_000_000))
     }
 
     /// What there is to begin with, so that sequences get somewhere.
@@ -241,7 +264,8 @@ impl Caller {
                 };
                 let answer = frontier.lease(&request, now).await;
                 let leased = answer.as_ref().map(|answer| answer.leased.clone()).unwrap_or_default();
-                self.leases.extend(leased.iter().cloned());
+                self.tokens.extend(leased.iter().map(|leased| leased.token));
+                self.tokens.drain(..self.tokens.len().saturating_sub(REMEMBERED));
                 Answer { leased, ..told(answer) }
             }
             Call::Complete(picks) => {
@@ -357,6 +381,28 @@ impl Caller {
             lines.push(told(frontier.export(name, None, usize::MAX, now).await).text);
         }
         lines
+    }
+}
+
+impl Call {
+    /// The host that it sets something for, if that is one of planned collections.
+    pub fn sets_host(&self, now: Moment) -> Option<(&'static str, HostSettings)> {
+        match *self {
+            Self::SetHost { host, plain: None, kind, amount } => {
+                Some((HOSTS[usize::from(host) % HOSTS.len()], settings(kind, amount, now)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The collections that it removes.
+    pub fn removes(&self) -> Vec<String> {
+        let Self::Configure(edits) = self else { return Vec::new() };
+        let removed = edits.iter().filter_map(|edit| match change(edit) {
+            Change::RemoveCollection(name) => Some(name),
+            _ => None,
+        });
+        removed.collect()
     }
 }
 
