@@ -56,6 +56,8 @@ pub struct Job {
     pub started: Moment,
     /// What a person did with it.
     pub steering: Steering,
+    /// When it had nothing left to fetch, or reached a limit.
+    pub finished: Option<Moment>,
     /// When it ends at the latest.
     pub limits: Limits,
 }

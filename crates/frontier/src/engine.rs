@@ -63,7 +63,7 @@ pub(crate) struct Outlook {
     /// Of the hosts that are closed though something is due there, the one that opens first.
     /// Of several, the one with the lowest queue number.
     pub(crate) first_open: Option<Opens>,
-    /// Of the queues with nothing due, the earliest due time.
+    /// Of the queues with nothing due, the earliest time at which one has something due and its host is open.
     pub(crate) first_due: Option<Moment>,
     /// The lease that runs out first.
     pub(crate) first_expiry: Option<Moment>,

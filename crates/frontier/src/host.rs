@@ -128,19 +128,22 @@ impl Host {
     /// Every gate of the host, with the time at which it opens.
     pub fn gates(&self, in_flight: InFlight, politeness: &Politeness, is_plain: bool) -> [(Gate, Moment); 6] {
         let settings = &self.settings;
-        let never_if = |shut: bool| if shut { Moment::NEVER } else { Moment::ZERO };
         let limit = settings.in_flight.or((!is_plain).then_some(politeness.in_flight));
         let busy = limit.is_some_and(|limit| in_flight.count >= limit);
+        let first_expiry = in_flight.first_expiry.unwrap_or(Moment::NEVER);
+        // What is under way counts, as it may still be made.
+        let limit_opens = match settings.fetch_limit {
+            Some(limit) if self.fetched >= limit => Moment::NEVER,
+            Some(limit) if self.fetched + u64::from(in_flight.count) >= limit => first_expiry,
+            _ => Moment::ZERO,
+        };
         let robots = settings.robots.filter(|robots| !robots.allowed);
         [
             (Gate::Delay, self.next_allowed),
             (Gate::BackOff, self.back_off_until),
             (Gate::Blocked, settings.blocked_until.unwrap_or_default()),
-            (
-                Gate::InFlight,
-                if busy { in_flight.first_expiry.unwrap_or(Moment::NEVER) } else { Moment::ZERO },
-            ),
-            (Gate::FetchLimit, never_if(settings.fetch_limit.is_some_and(|limit| self.fetched >= limit))),
+            (Gate::InFlight, if busy { first_expiry } else { Moment::ZERO }),
+            (Gate::FetchLimit, limit_opens),
             (Gate::Robots, robots.map_or(Moment::ZERO, |robots| robots.expires)),
         ]
     }

@@ -174,16 +174,21 @@ impl Start<'_> {
 
     /// Sets depth 0 and due now on an entry that is there, and keeps its history.
     fn again<T: Tx>(&self, tx: &mut T, entry: EntryId, known: Standing) -> Result<Action> {
+        let harvest = self.collection.harvest;
+        if known.state == State::Leased {
+            // Its owner stays while a worker has it.
+            tx.set_standing(entry, Standing { harvest, ..known });
+            return Ok(Action::Kept);
+        }
         let (_, mut record) = tx.load(entry)?;
         let mut standing = Standing {
             seed: Some(self.seed),
             place: Place::default(),
-            harvest: self.collection.harvest,
+            due: self.due,
+            state: State::Queued,
+            harvest,
             ..known
         };
-        if known.state != State::Leased {
-            (standing.state, standing.due) = (State::Queued, self.due);
-        }
         if matches!(known.state, State::Done | State::Failed) {
             (record.length, record.errors, record.abandoned) = (self.length, 0, 0);
         }

@@ -9,7 +9,7 @@ use forager_core::time::Interval;
 use rand_pcg::Pcg64;
 
 use super::lease::{judged_by, scope_entry};
-use super::priority::prioritise;
+use super::priority::{adopt, prioritise};
 use super::rules::Words;
 use super::{Tx, jobs, note_removal};
 use crate::catalog::{Catalog, CollectionRow, Kind};
@@ -110,7 +110,6 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
     let catalog = tx.catalog().clone();
     let mut words = Words::new();
     let mut answers = Vec::with_capacity(reports.len());
-    let mut touched: Vec<&CollectionRow> = Vec::new();
     for report in reports {
         let token = Token(report.token);
         let lease = tx.lease(token);
@@ -134,13 +133,8 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
         };
         let done = Done { catalog: &catalog, collection, report, result, now };
         answers.push(done.complete(tx, lease, standing, &mut words)?);
-        if !touched.iter().any(|row| row.number == collection.number) {
-            touched.push(collection);
-        }
     }
-    for collection in touched {
-        jobs::note_finish(tx, collection, now);
-    }
+    jobs::note_ends(tx, now)?;
     Ok(answers)
 }
 
@@ -281,13 +275,11 @@ impl<'c> Done<'c, '_> {
             self.remember(record, false);
             return false;
         };
-        let given = self.report.fingerprint.as_deref().filter(|_| !is_same);
-        let differs = matches!((given, record.fingerprint.as_deref()), (Some(new), Some(old)) if new != old);
+        let given = self.report.fingerprint.as_deref().filter(|_| !is_same).map(bounded);
+        let differs = matches!((&given, &record.fingerprint), (Some(new), Some(old)) if new != old);
         let changed = !is_same && record.scans > 0 && self.report.changed.unwrap_or(differs);
         record.learn(record.evidence().after_scan(changed, self.now.timestamp()));
-        if let Some(fingerprint) = given {
-            record.fingerprint = Some(bounded(fingerprint));
-        }
+        record.fingerprint = given.or_else(|| record.fingerprint.take());
         self.remember(record, changed);
         changed
     }
@@ -340,7 +332,9 @@ impl<'c> Done<'c, '_> {
             }
             Fate::Remove { rule } => Next { outcome: Outcome::Removed, due: None, rule: Why::Scope(rule) },
             Fate::Stay { seed, not_before, rule } => {
-                standing.seed = self.catalog.seed_number(seed).or(standing.seed);
+                let before = standing.seed;
+                standing.seed = self.catalog.seed_number(seed).or(before);
+                adopt(self.catalog, &self.collection.spec.id, before, standing, record, self.now);
                 let not_before = not_before.map(|time| Moment::due(time, self.now));
                 self.schedule(tx, url, standing, record, not_before, rule)
             }
@@ -370,7 +364,7 @@ impl<'c> Done<'c, '_> {
             let due = at_least(Moment::due(next.due, self.now));
             return Next { outcome: Outcome::Again, due: Some(due), rule: Why::Scope(rule) };
         };
-        if record.length.is_some() {
+        if record.length.is_some() && self.result != FetchResult::NotFound {
             return self.retry(tx, url, record, at_least);
         }
         let failures = record.errors.max(record.not_found).saturating_sub(1);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use forager_core::hierarchy::Priority;
 use forager_core::order::Order;
 use forager_core::scope::Place;
 use forager_core::scope::outlink::{self, Claim, Queued, Rule, outlink};
@@ -11,7 +12,7 @@ use forager_core::url::{FetchUrl, Identity, MAX_URL_BYTES};
 
 use super::priority::{Sighting, Source, counts_links, prioritise};
 use super::rules::Words;
-use super::{NewEntry, Tx, note_removal, settle};
+use super::{NewEntry, Tx, jobs, note_removal, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind};
 use crate::entry::{DEEPEST, EntryId, How, Origin, QueueId, Record, SeedId, Standing, State};
 use crate::error::Result;
@@ -34,6 +35,7 @@ pub(crate) fn discover<T: Tx>(tx: &mut T, pages: &[Page], now: Moment) -> Result
             None => answers.extend(turned_away(page, "collection gone")),
         }
     }
+    jobs::note_ends(tx, now)?;
     Ok(answers)
 }
 
@@ -276,7 +278,17 @@ impl<'c> Context<'c> {
         } else {
             self.catalog.order(&self.collection.spec.id, seed)
         };
-        let links_added = self.raise(tx, entry, order, &mut standing, sighting)?;
+        let is_other_order =
+            seed != known.seed && order != self.catalog.order(&self.collection.spec.id, known.seed);
+        let links_added = if is_other_order {
+            let (_, mut record) = tx.load(entry)?;
+            standing.priority = Priority::ZERO;
+            prioritise(self.catalog, order, &mut standing, &mut record, Some(sighting), self.now);
+            tx.set_record(entry, record);
+            true
+        } else {
+            self.raise(tx, entry, order, &mut standing, sighting)?
+        };
         if standing == known {
             return Ok(if links_added { Action::Improved } else { Action::Kept });
         }
@@ -356,7 +368,7 @@ pub(super) fn fresh(queue: QueueId, seed: Option<SeedId>, harvest: u8, due: Mome
         queue,
         seed,
         place: Place::default(),
-        priority: forager_core::hierarchy::Priority::ZERO,
+        priority: Priority::ZERO,
         due,
         last_fetch: None,
         state: State::Queued,
@@ -423,6 +435,26 @@ fn discover_plain<T: Tx>(
 pub(super) fn derived_key(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split([':', '/', '?', '&']).next().unwrap_or_default()
+}
+
+/// The entry of a URL as people write it. In a plain collection its queue key may be any; where it is
+/// not the derived one, every queue is asked.
+pub(super) fn find_text<T: Tx>(
+    tx: &T,
+    collection: &CollectionRow,
+    key: &str,
+    identity: &str,
+) -> Result<Option<(QueueId, EntryId)>> {
+    let found = find_by(tx, collection, key, identity)?;
+    if found.is_some() || collection.spec.kind == Kind::Planned {
+        return Ok(found);
+    }
+    for queue in tx.queues().into_iter().filter(|queue| tx.queue_parts(*queue).0 == collection.number) {
+        if let Some(entry) = tx.find(queue, identity)? {
+            return Ok(Some((queue, entry)));
+        }
+    }
+    Ok(None)
 }
 
 /// The text by which a URL is known in a collection, and its queue key; an error says why it is none.

@@ -10,7 +10,7 @@ use forager_core::sentinel::classify::Class;
 use forager_core::sentinel::schedule::interval;
 use forager_core::url::{FetchUrl, Identity};
 
-use super::discover::{find_by, known_by};
+use super::discover::{find_text, known_by};
 use super::lease::{judged_by, scope_entry, wake};
 use super::priority::signals;
 use super::read::{order_key, view};
@@ -30,13 +30,12 @@ pub(crate) fn explain<T: Tx>(tx: &mut T, collection: &str, url: &str, now: Momen
     let row = catalog.require_collection(collection)?;
     let invalid = |cause: forager_core::url::UrlError| Error::Configuration(cause.to_string());
     let (key, identity) = known_by(&catalog, row, url).map_err(invalid)?;
-    let fetch = FetchUrl::parse_lenient(url);
-    let found = find_by(tx, row, &key, &identity)?;
+    let found = find_text(tx, row, &key, &identity)?;
     let known = found.and_then(|(queue, entry)| Some((queue, entry, tx.standing(entry)?)));
     let subject = Subject { catalog: &catalog, row, given: url, key: &key, identity: &identity, now };
     match known {
         Some((queue, entry, standing)) => subject.known(tx, queue, entry, standing),
-        None => Ok(subject.unknown(tx, &fetch.map_err(invalid)?)),
+        None => Ok(subject.unknown(tx)),
     }
 }
 
@@ -80,7 +79,9 @@ impl Subject<'_> {
         Ok(explanation)
     }
 
-    fn unknown<T: Tx>(&self, tx: &T, url: &FetchUrl) -> Explanation {
+    fn unknown<T: Tx>(&self, tx: &T) -> Explanation {
+        let parsed = FetchUrl::parse_lenient(self.given).ok();
+        let url = parsed.as_ref().map_or(self.given, FetchUrl::as_str);
         let queue = tx.find_queue(self.row.number, self.key);
         let (host, in_flight) = match queue.map(|queue| tx.queue_parts(queue).1) {
             Some(id) => (tx.host(id).clone(), tx.in_flight(id)),
@@ -89,15 +90,15 @@ impl Subject<'_> {
         let mut explanation = Explanation {
             verdict: String::new(),
             would_need: Vec::new(),
-            forms: self.forms(url.as_str()),
-            scope: self.scope_of_stranger(url),
+            forms: self.forms(url),
+            scope: self.scope_of_stranger(parsed.as_ref()),
             priority: PriorityTerms {
                 order: self.order_of_stranger(),
                 value: None,
                 terms: vec!["depends on how it is found".to_owned()],
                 next_step: None,
             },
-            class: self.class(url.as_str(), None),
+            class: self.class(url, None),
             evidence: None,
             due: None,
             gates: self.gates(tx, &host, in_flight),
@@ -151,7 +152,11 @@ impl Subject<'_> {
     }
 
     /// The verdict on a URL that was never seen, if a seed of the collection linked to it: the best there is.
-    fn scope_of_stranger(&self, url: &FetchUrl) -> Scope {
+    fn scope_of_stranger(&self, url: Option<&FetchUrl>) -> Scope {
+        let Some(url) = url.filter(|_| self.row.spec.kind == Kind::Planned) else {
+            let rule = "a plain collection has no scope".to_owned();
+            return Scope { action: "add".to_owned(), rule, seed: None, depth: None };
+        };
         let identity = self.catalog.scopes().identity(&self.row.spec.id, url);
         let mut refused = None;
         for seed in self.catalog.rows().seeds.iter().filter(|row| !row.is_gone) {

@@ -54,13 +54,17 @@ pub(crate) fn hosts<T: Tx>(tx: &mut T, filter: &HostFilter, now: Moment) -> Resu
     Ok(wanted.skip(filter.skip).take(filter.limit).map(|id| view(tx, id, &queued, now)).collect())
 }
 
-/// How many entries wait at each host that has a queue, all together or of one collection.
+/// How many entries wait at each host that has any, all together or of one collection.
 fn queued_by_host<T: Tx>(tx: &T, collection: Option<CollectionId>) -> BTreeMap<HostId, u64> {
     let mut queued = BTreeMap::new();
     for queue in tx.queues() {
         let (owner, host) = tx.queue_parts(queue);
+        let counts = tx.queue_counts(queue);
+        if counts.iter().all(|count| *count == 0) {
+            continue;
+        }
         if collection.is_none_or(|collection| collection == owner) {
-            *queued.entry(host).or_default() += tx.queue_counts(queue)[0];
+            *queued.entry(host).or_default() += counts[0];
         }
     }
     queued

@@ -18,7 +18,7 @@ pub(crate) fn start_job<T: Tx>(tx: &mut T, job: &NewJob, now: Moment) -> Result<
         return Err(Error::Configuration(format!("job {:?} has no URL to start from", job.id)));
     }
     let mut rows = tx.catalog().rows().clone();
-    let state = Job { started: now, steering: Steering::Running, limits: job.limits };
+    let state = Job { started: now, steering: Steering::Running, finished: None, limits: job.limits };
     let spec = CollectionSpec { job: Some(state), ..CollectionSpec::new(&job.id, Kind::Planned) };
     let mut profile = job.profile.clone();
     (profile.id, profile.collection) = (job.id.clone(), job.id.clone());
@@ -70,6 +70,7 @@ pub(crate) fn steer_job<T: Tx>(tx: &mut T, id: &str, steer: Steer, now: Moment) 
 /// All jobs and how far they are.
 pub(crate) fn jobs<T: Tx>(tx: &mut T, now: Moment) -> Result<Vec<JobView>> {
     settle(tx, now)?;
+    note_ends(tx, now)?;
     let catalog = tx.catalog().clone();
     let jobs = catalog.rows().collections.iter().filter_map(|row| Some((row, row.spec.job?)));
     Ok(jobs.map(|(row, job)| view(tx, &catalog, row, job, now)).collect())
@@ -113,11 +114,28 @@ fn is_finished<T: Tx>(tx: &T, row: &CollectionRow, now: Moment) -> bool {
     in_flight == 0 && (queued == 0 || remaining(tx, row, now) == 0)
 }
 
-/// Says so in the log if the last fetch of a job was just reported. What a page links to has to be
+/// Says so in the log when a job has ended, however that came about. What a page links to has to be
 /// discovered before the page is completed, or the job looks finished in between.
-pub(super) fn note_finish<T: Tx>(tx: &mut T, row: &CollectionRow, now: Moment) {
-    let is_running = row.spec.job.is_some_and(|job| job.steering != Steering::Cancelled);
-    if is_running && is_finished(tx, row, now) {
-        tx.emit(now, &row.spec.id, &row.spec.id, Event::Finished);
+pub(super) fn note_ends<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
+    let catalog = tx.catalog().clone();
+    let is_news = |row: &&CollectionRow| {
+        let job = row.spec.job.filter(|job| job.steering != Steering::Cancelled);
+        job.is_some_and(|job| job.finished.is_some() != is_finished(tx, row, now))
+    };
+    let news: Vec<&CollectionRow> = catalog.rows().collections.iter().filter(is_news).collect();
+    if news.is_empty() {
+        return Ok(());
     }
+    let mut rows = catalog.rows().clone();
+    for row in news {
+        let mut spec = row.spec.clone();
+        if let Some(job) = &mut spec.job {
+            job.finished = if job.finished.is_none() { Some(now) } else { None };
+            if job.finished.is_some() {
+                tx.emit(now, &spec.id, &spec.id, Event::Finished);
+            }
+        }
+        rows.apply(&Change::SetCollection(spec))?;
+    }
+    replace(tx, rows)
 }

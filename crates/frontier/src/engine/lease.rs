@@ -7,9 +7,9 @@ use forager_core::url::{FetchUrl, Identity};
 
 use rustc_hash::FxHashMap;
 
-use super::priority::prioritise;
+use super::priority::{adopt, prioritise};
 use super::rules::Words;
-use super::{Tx, Wanted, note_removal, settle};
+use super::{Tx, Wanted, jobs, note_removal, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Limits, Steering};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State};
 use crate::error::Result;
@@ -44,6 +44,7 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
         true if looks == 0 => Some(Nothing::NotDue { until: now }),
         true => Some(nothing(tx, &wanted, &eligible.shut)),
     };
+    jobs::note_ends(tx, now)?;
     Ok(LeaseAnswer { leased, nothing })
 }
 
@@ -143,10 +144,9 @@ impl<'c> Counter<'c> {
             .min(self.request.per_host.saturating_sub(*of_host));
         let opens =
             |tx: &T, host: &Host| host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
-        let mut handed_out = 0;
+        let (mut handed_out, mut afterwards) = (0, Moment::ZERO);
         while handed_out < allowed && self.leased.len() < self.request.max && self.looks > 0 {
-            // Clients of a plain collection pace what they get at once by themselves.
-            if handed_out > 0 && !is_plain && !opens(tx, &host).is_open(self.now) {
+            if handed_out > 0 && !opens(tx, &host).is_open(self.now) {
                 break;
             }
             let reserved = tx.settings().reserved.0.get();
@@ -158,9 +158,12 @@ impl<'c> Counter<'c> {
                 handed_out += 1;
                 host.served += 1;
                 let delay = host.delay_millis(tx.host_key(host_id).0, &tx.settings().politeness, is_plain);
-                host.next_allowed = self.now.after_millis(delay);
+                // Clients of a plain collection pace by themselves what they get at once.
+                let next_allowed = self.now.after_millis(delay);
+                if is_plain { afterwards = next_allowed } else { host.next_allowed = next_allowed }
             }
         }
+        host.next_allowed = host.next_allowed.max(afterwards);
         *self.served.entry(host_id).or_default() += handed_out;
         tx.set_host(host_id, host);
         if remaining(tx, collection, self.now) == 0 {
@@ -230,7 +233,10 @@ impl<'c> Counter<'c> {
         let entry = scope_entry(collection, &identity, seed, standing, record);
         let verdict = before_fetch(self.catalog.scopes(), &entry, self.now.timestamp());
         if let Some(heir) = verdict.seed.filter(|_| verdict.taken_over) {
-            standing.seed = self.catalog.seed_number(heir).or(standing.seed);
+            let before = standing.seed;
+            standing.seed = self.catalog.seed_number(heir).or(before);
+            let mut record = record.clone();
+            adopt(self.catalog, &collection.spec.id, before, standing, &mut record, self.now);
         }
         let rule = self.words.of(verdict);
         match verdict.action {

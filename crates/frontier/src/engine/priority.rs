@@ -9,7 +9,7 @@ use forager_core::sentinel::Risk;
 use forager_core::url::{FetchUrl, Identity};
 
 use crate::catalog::Catalog;
-use crate::entry::{How, Record, Standing};
+use crate::entry::{How, Record, SeedId, Standing};
 use crate::moment::Moment;
 use crate::verbs::Link;
 
@@ -94,6 +94,21 @@ pub(super) fn prioritise(
             standing.priority = standing.priority.max(found);
         }
         Order::Linked => standing.priority = linked(record, sighting),
+    }
+}
+
+/// Gives an entry the order of its new owner, where that differs from the old one's.
+pub(super) fn adopt(
+    catalog: &Catalog,
+    collection: &str,
+    before: Option<SeedId>,
+    standing: &mut Standing,
+    record: &mut Record,
+    now: Moment,
+) {
+    let (old, new) = (catalog.order(collection, before), catalog.order(collection, standing.seed));
+    if before != standing.seed && old != new {
+        prioritise(catalog, new, standing, record, None, now);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Looking at the queue without changing it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::discover::{find_by, known_by};
+use super::discover::{find_text, known_by};
 use super::lease::{is_turn_of_oldest, seed_text, wake};
 use super::{Tx, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
@@ -25,7 +25,7 @@ pub(crate) fn entry<T: Tx>(
     let row = catalog.require_collection(collection)?;
     let (key, identity) =
         known_by(&catalog, row, url).map_err(|cause| Error::Configuration(cause.to_string()))?;
-    match find_by(tx, row, &key, &identity)? {
+    match find_text(tx, row, &key, &identity)? {
         Some((_, entry)) => view(tx, &catalog, entry),
         None => Ok(None),
     }
@@ -111,14 +111,15 @@ pub(crate) fn stats<T: Tx>(tx: &mut T, collection: Option<&str>, now: Moment) ->
 
 pub(super) fn stats_of<T: Tx>(tx: &T, row: &CollectionRow) -> Stats {
     let [queued, in_flight, done, failed] = tx.counts(row.number);
-    let is_its = |queue: &QueueId| tx.queue_parts(*queue).0 == row.number;
+    let is_its = |queue: &&QueueId| tx.queue_parts(**queue).0 == row.number;
+    let has_entries = |queue: &&QueueId| tx.queue_counts(**queue).iter().any(|count| *count > 0);
     Stats {
         collection: row.spec.id.clone(),
         queued,
         in_flight,
         done,
         failed,
-        hosts: tx.queues().iter().filter(|queue| is_its(queue)).count() as u64,
+        hosts: tx.queues().iter().filter(is_its).filter(has_entries).count() as u64,
         tally: tx.tally(row.number),
     }
 }
@@ -131,15 +132,13 @@ pub(crate) fn plan<T: Tx>(tx: &mut T, filter: &PlanFilter, now: Moment) -> Resul
     if let Some(name) = &filter.collection {
         catalog.require_collection(name)?;
     }
+    let mut simulation = Simulation::of(tx, &catalog, waiting(tx, &catalog, filter), now);
     let mut planned = Vec::new();
-    for (queue, entries) in waiting(tx, &catalog, filter) {
-        let (number, _) = tx.queue_parts(queue);
-        let Some(row) = catalog.collection_numbered(number) else { continue };
-        simulate(tx, row, queue, entries, filter.limit, now, &mut planned);
+    while planned.len() < filter.limit {
+        let Some(turn) = simulation.next(tx) else { break };
+        planned.push(turn.shown(tx, &catalog)?);
     }
-    planned.sort_by_key(|(order, _)| *order);
-    planned.truncate(filter.limit);
-    planned.into_iter().map(|(_, turn)| turn.shown(tx, &catalog)).collect()
+    Ok(planned)
 }
 
 /// The queued entries of each queue that the plan is about.
@@ -187,57 +186,87 @@ impl Turn {
     }
 }
 
-/// In the plan, hosts that open together go in the order of their turns.
-type PlanOrder = (Moment, u64, QueueId, usize);
-
-/// Lets a host hand out its entries one by one, as if each fetch took no time.
-fn simulate<T: Tx>(
-    tx: &T,
-    row: &CollectionRow,
-    queue: QueueId,
-    mut entries: Vec<(EntryId, Standing)>,
-    limit: usize,
+/// The queues as they would hand out their entries, one by one, if each fetch took no time.
+struct Simulation {
+    /// When each queue has its next turn, and in which order those go that have it together.
+    turns: BTreeSet<(Moment, u64, QueueId)>,
+    queues: BTreeMap<QueueId, Simulated>,
     now: Moment,
-    planned: &mut Vec<(PlanOrder, Turn)>,
-) {
-    let (_, host_id) = tx.queue_parts(queue);
-    let (is_plain, settings) = (row.spec.kind == Kind::Plain, tx.settings());
-    let mut host: Host = tx.host(host_id).clone();
-    let is_held = !row.spec.enabled || row.spec.job.is_some_and(|job| job.steering != Steering::Running);
-    let opens = host.opens(tx.in_flight(host_id), &settings.politeness, is_plain).at;
-    let opens = if is_held { Moment::NEVER } else { opens };
-    let mut free = opens.max(now);
-    for place in 0..limit.min(entries.len()) {
-        let reserved = !is_plain && is_turn_of_oldest(settings.reserved.0.get(), host.served);
-        let Some(index) = first_of(&entries, free, reserved) else { break };
-        let (entry, standing) = entries.swap_remove(index);
-        let at = free.max(standing.due);
+    next_turn: u64,
+}
+
+/// A queue in the plan.
+struct Simulated {
+    entries: Vec<(EntryId, Standing)>,
+    host: Host,
+    is_plain: bool,
+    handed_out: u64,
+}
+
+impl Simulation {
+    fn of<T: Tx>(
+        tx: &T,
+        catalog: &Catalog,
+        waiting: BTreeMap<QueueId, Vec<(EntryId, Standing)>>,
+        now: Moment,
+    ) -> Self {
+        let mut simulation = Self { turns: BTreeSet::new(), queues: BTreeMap::new(), now, next_turn: 0 };
+        for (queue, entries) in waiting {
+            let (number, host_id) = tx.queue_parts(queue);
+            let Some(row) = catalog.collection_numbered(number) else { continue };
+            let is_held =
+                !row.spec.enabled || row.spec.job.is_some_and(|job| job.steering != Steering::Running);
+            let (host, is_plain) = (tx.host(host_id).clone(), row.spec.kind == Kind::Plain);
+            let opens = host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain).at;
+            let free = if is_held { Moment::NEVER } else { opens.max(now) };
+            let turn = host.turn(number);
+            simulation.next_turn = simulation.next_turn.max(turn + 1);
+            simulation.turns.insert((first_chance(&entries, free), turn, queue));
+            simulation.queues.insert(queue, Simulated { entries, host, is_plain, handed_out: 0 });
+        }
+        simulation
+    }
+
+    /// The next hand-out.
+    fn next<T: Tx>(&mut self, tx: &T) -> Option<Turn> {
+        let (at, _, queue) = self.turns.pop_first()?;
+        let state = self.queues.get_mut(&queue)?;
+        let settings = tx.settings();
+        let reserved = !state.is_plain && is_turn_of_oldest(settings.reserved.0.get(), state.host.served);
+        let index = first_of(&state.entries, at, reserved)?;
+        let (entry, standing) = state.entries.swap_remove(index);
         let waits_for = match () {
-            () if standing.due >= at && standing.due > now => Some(WaitsFor::Due),
-            () if at <= now => None,
-            () if place == 0 => Some(WaitsFor::Host),
+            () if at <= self.now => None,
+            () if standing.due >= at => Some(WaitsFor::Due),
+            () if state.handed_out == 0 => Some(WaitsFor::Host),
             () => Some(WaitsFor::Others),
         };
-        let turn = Turn { at: (at < Moment::NEVER).then_some(at), entry, waits_for };
-        planned.push(((at, host.turn(row.number), queue, place), turn));
-        host.served += 1;
-        free = at.after_millis(host.delay_millis(tx.host_key(host_id).0, &settings.politeness, is_plain));
+        state.host.served += 1;
+        state.handed_out += 1;
+        if !state.entries.is_empty() {
+            let key = tx.host_key(tx.queue_parts(queue).1).0;
+            let delay = state.host.delay_millis(key, &settings.politeness, state.is_plain);
+            let chance = first_chance(&state.entries, at.after_millis(delay));
+            self.turns.insert((chance, self.next_turn, queue));
+            self.next_turn += 1;
+        }
+        Some(Turn { at: (at < Moment::NEVER).then_some(at), entry, waits_for })
     }
 }
 
-/// The entry that a host hands out when it is free: the first of those due by then, or else the one due first.
-fn first_of(entries: &[(EntryId, Standing)], free: Moment, reserved: bool) -> Option<usize> {
-    let numbered = || entries.iter().enumerate();
-    let due = || numbered().filter(|(_, (_, standing))| standing.due <= free);
-    if reserved {
-        let by_due = due().filter(|(_, (_, standing))| standing.by_due);
-        if let Some((index, _)) = by_due.min_by_key(|(_, (id, standing))| (standing.due, *id)) {
-            return Some(index);
-        }
-    }
-    let first = due().min_by_key(|(_, (id, standing))| order_key(*id, standing));
-    let next = || numbered().min_by_key(|(_, (id, standing))| (standing.due, order_key(*id, standing)));
-    first.or_else(next).map(|(index, _)| index)
+/// When a host that is free from then on has something to hand out.
+fn first_chance(entries: &[(EntryId, Standing)], free: Moment) -> Moment {
+    let first_due = entries.iter().map(|(_, standing)| standing.due).min();
+    first_due.map_or(free, |due| due.max(free))
+}
+
+/// The entry that a host hands out at a time: of those due by then, the first.
+fn first_of(entries: &[(EntryId, Standing)], at: Moment, reserved: bool) -> Option<usize> {
+    let due = || entries.iter().enumerate().filter(|(_, (_, standing))| standing.due <= at);
+    let by_due = due().filter(|(_, (_, standing))| reserved && standing.by_due);
+    let oldest = by_due.min_by_key(|(_, (id, standing))| (standing.due, *id));
+    let first = || due().min_by_key(|(_, (id, standing))| order_key(*id, standing));
+    oldest.or_else(first).map(|(index, _)| index)
 }
 
 /// What a queue goes by.

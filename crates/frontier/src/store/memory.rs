@@ -386,7 +386,7 @@ impl Tx for Model {
         });
         Outlook {
             first_open: closed.min_by_key(|(opens, queue)| (opens.at, *queue)).map(|(opens, _)| opens),
-            first_due: waiting.map(|standing| standing.due).min(),
+            first_due: waiting.map(|standing| standing.due.max(self.opens(standing.queue).at)).min(),
             first_expiry: leased.map(|lease| lease.until).min(),
         }
     }

@@ -72,7 +72,7 @@ impl Inner {
         let ready = self.keyed(wanted, key).filter(|queue| queue.ready > 0);
         let opens = ready.map(|queue| (self.opens(queue), queue.number));
         let dues = self.keyed(wanted, key).filter_map(|queue| match queue.filed {
-            Filed::Asleep(due) => Some(due),
+            Filed::Asleep(due) => Some(Moment::from_second(due).max(self.opens(queue).at)),
             _ => None,
         });
         let leases = self.keyed(wanted, key).filter_map(|queue| {
@@ -85,7 +85,7 @@ impl Inner {
         });
         Outlook {
             first_open: opens.min_by_key(|(opens, queue)| (opens.at, *queue)).map(|(opens, _)| opens),
-            first_due: dues.min().map(Moment::from_second),
+            first_due: dues.min(),
             first_expiry: leases.min(),
         }
     }
@@ -97,6 +97,21 @@ impl Inner {
         let open = rota.open.iter().map(|(_, queue)| *queue);
         let queues = open.chain(closed).filter_map(|queue| self.queue_at(queue));
         queues.map(|queue| (self.opens(queue), queue.number)).min_by_key(|(opens, queue)| (opens.at, *queue))
+    }
+
+    /// Of the queues of a collection with nothing ready, the time at which the first has something due and
+    /// its host is open. Those due later than the best so far cannot be it.
+    fn first_due(&self, collection: CollectionId) -> Option<Moment> {
+        let mut best = None;
+        for (due, queue) in &self.rotation.rota(collection)?.asleep {
+            let due = Moment::from_second(*due);
+            if best.is_some_and(|best| best <= due) {
+                break;
+            }
+            let at = self.queue_at(*queue).map(|queue| due.max(self.opens(queue).at));
+            best = [best, at].into_iter().flatten().min();
+        }
+        best
     }
 
     fn is_host(&self, host: HostId, owner: Option<CollectionId>, key: &str) -> bool {
@@ -399,11 +414,9 @@ impl Tx for Inner {
         }
         let collections = || wanted.collections.iter().copied();
         let opens = collections().filter_map(|collection| self.first_open(collection));
-        let rotas = collections().filter_map(|collection| self.rotation.rota(collection));
-        let dues = rotas.filter_map(|rota| rota.asleep.first());
         Outlook {
             first_open: opens.min_by_key(|(opens, queue)| (opens.at, *queue)).map(|(opens, _)| opens),
-            first_due: dues.map(|(due, _)| Moment::from_second(*due)).min(),
+            first_due: collections().filter_map(|collection| self.first_due(collection)).min(),
             first_expiry: collections().filter_map(|collection| self.leases.first_end(collection)).min(),
         }
     }
