@@ -187,6 +187,7 @@ macro_rules! conformance_suite {
                 a_host_hands_out_one_entry_and_then_waits,
                 the_delay_counts_from_the_lease_and_not_from_the_report,
                 delays_are_drawn_between_their_bounds,
+                a_clock_that_is_behind_does_not_shorten_a_delay,
                 ports_protocols_and_collections_share_the_patience_of_a_host,
                 www_is_a_host_of_its_own,
                 a_host_may_have_a_delay_of_its_own,
@@ -263,6 +264,7 @@ macro_rules! conformance_suite {
                 an_export_goes_on_where_it_stopped,
                 what_is_known_already_stays_as_it_is,
                 an_import_takes_all_or_nothing,
+                what_comes_into_a_plain_collection_has_no_seed,
                 what_was_imported_takes_part_in_everything,
             }
 

@@ -62,6 +62,21 @@ pub async fn delays_are_drawn_between_their_bounds(world: World) {
     assert!(drawn.len() > 20, "they differ: {drawn:?}");
 }
 
+/// Callers read the clock and then wait for their turn: what is told may be a little behind.
+pub async fn a_clock_that_is_behind_does_not_shorten_a_delay(world: World) {
+    let mut world = pages(world.with(delay("10s")), 3).await;
+    let start = world.now;
+    let after = |time: &str| interval(time).after(start);
+    assert_eq!(world.lease(1).await.len(), 1);
+    world.now = after("10s");
+    world.stats("c").await; // so that late it is, at least
+    world.now = after("9s");
+    let at = if world.lease(1).await.is_empty() { "0s" } else { "10s" };
+    world.now = after("19s");
+    let gap_is_kept = at == "0s" || world.lease(1).await.is_empty();
+    assert!(gap_is_kept, "asked at 10 s at the earliest, and again at 19 s");
+}
+
 pub async fn ports_protocols_and_collections_share_the_patience_of_a_host(world: World) {
     let mut world = pages(world.with(delay("10s")), 1).await;
     let anywhere = |profile: &mut Profile| profile.scope = Scope::Any;

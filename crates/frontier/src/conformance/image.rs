@@ -153,6 +153,14 @@ pub async fn an_import_takes_all_or_nothing(mut world: World) {
     }
 }
 
+pub async fn what_comes_into_a_plain_collection_has_no_seed(mut world: World) {
+    configured(&mut world, Order::Hierarchy).await;
+    world.start_seed(HOME).await;
+    let images = export(&mut world, "c").await;
+    world.frontier().import("p", &images, world.now).await.unwrap();
+    assert_eq!(world.all("p").await[0].seed, None);
+}
+
 pub async fn what_was_imported_takes_part_in_everything(mut world: World) {
     configured(&mut world, Order::Hierarchy).await;
     world.start_seed(HOME).await;

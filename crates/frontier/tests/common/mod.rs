@@ -25,7 +25,7 @@ pub fn open(path: &Path, settings: Settings) -> Embedded {
 
 /// Ends a store as a process does that is asked to.
 pub fn close(store: Embedded) {
-    drop(store);
+    store.close().unwrap_or_else(|error| panic!("the store does not close: {error}"));
 }
 
 /// Runs a future to its end.
