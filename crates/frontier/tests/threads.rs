@@ -98,7 +98,7 @@ impl Shop {
         };
         // Others may be about to report: not all the way at once.
         let now = self.clock.load(Ordering::SeqCst);
-        let ahead = until.millisecond().saturating_sub(now).min(20_000);
+        let ahead = until.millisecond().saturating_sub(now).min(60_000);
         self.clock.fetch_max(now + ahead, Ordering::SeqCst);
         std::thread::yield_now();
     }
@@ -143,7 +143,7 @@ impl Shop {
 
 fn begin(store: &Embedded, now: Moment) {
     let mut profile = Profile::new("p", "c");
-    (profile.scope, profile.every) = (Scope::Any, Some(Interval::from_secs_f64(600.0)));
+    profile.scope = Scope::Any;
     let seed = Seed { url: SEED.to_owned(), profiles: vec!["p".to_owned()], enabled: true };
     let changes = [
         Change::AddCollection(CollectionSpec::new("c", Kind::Planned)),
