@@ -16,7 +16,7 @@ use forager_frontier::{Embedded, Settings};
 
 use crate::Outcome;
 use crate::cli::{BenchFrontierArgs, BenchPart};
-use crate::output::{Format, Output};
+use crate::output::Output;
 use crate::progress;
 use figures::{Figures, folder_bytes, peak_memory};
 use phases::Bench;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &BenchFrontierArgs) -> anyhow::Result<Outcome> {
     }
     let folder = RunFolder::make(args)?;
     let figures = measure(folder.path(), workload)?;
-    let mut output = Output::new(args.format(), figures::COLUMNS);
+    let mut output = Output::new(args.format, figures::COLUMNS);
     for figure in figures.rows() {
         output.row(figure)?;
     }

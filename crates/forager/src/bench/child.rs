@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use super::workload::{Seen, Workload};
 use crate::Outcome;
 use crate::cli::BenchPart;
-use crate::output;
+use crate::output::{Format, Output};
 
 /// What the raw engine writes at once.
 const BATCH: u64 = 500;
@@ -18,16 +18,23 @@ const BATCH: u64 = 500;
 /// Runs a part in this process, which was started for it.
 pub(crate) fn run_part(part: BenchPart, folder: &Path, workload: Workload) -> anyhow::Result<Outcome> {
     match part {
-        BenchPart::Floor => output::line(&format!("{}", floor(folder, workload)?))?,
+        BenchPart::Floor => say(&floor(folder, workload)?.to_string())?,
         BenchPart::Hold => {
             let bench = super::phases::Bench::open(&folder.join("store"), workload)?;
             bench.touch()?;
-            output::line("open")?;
+            say("open")?;
             // Until the parent kills us.
             std::thread::sleep(std::time::Duration::from_secs(600));
         }
     }
     Ok(Outcome::Complete)
+}
+
+/// Tells the parent something.
+fn say(line: &str) -> anyhow::Result<()> {
+    let mut output = Output::new(Format::Jsonl, &[]);
+    output.text(line)?;
+    output.flush()
 }
 
 /// URLs a second that the raw engine writes as bare keys, without looking anything up.

@@ -39,7 +39,7 @@ impl Ran {
 /// The binary, in an empty environment of its own.
 pub(crate) fn forager() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forager"));
-    command.env_remove("FORAGER_CONFIG").current_dir(env!("CARGO_TARGET_TMPDIR"));
+    command.env_remove("FORAGER_CONFIG").env_remove("FORAGER_DATA").current_dir(env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

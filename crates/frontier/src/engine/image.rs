@@ -76,13 +76,15 @@ fn check(catalog: &Catalog, row: &CollectionRow, image: &Image) -> Result<()> {
     if let Err(cause) = known_by(catalog, row, &image.url) {
         return problem(cause.to_string());
     }
+    if row.spec.kind == Kind::Plain {
+        return Ok(());
+    }
     match &image.seed {
-        None if row.spec.kind == Kind::Planned => problem("it has no seed".to_owned()),
+        None => problem("it has no seed".to_owned()),
         Some(seed) => match Identity::parse(seed).ok().and_then(|seed| catalog.seed_number(&seed)) {
             Some(_) => Ok(()),
             None => problem(format!("its seed {seed:?} is not there")),
         },
-        None => Ok(()),
     }
 }
 
@@ -105,7 +107,7 @@ fn take_in<T: Tx>(
         Some(Ok((key, identity))) => find_by(tx, row, &key, &identity)?.map(|(_, source)| source),
         Some(Err(_)) | None => None,
     };
-    let seed = image.seed.as_deref().and_then(|seed| Identity::parse(seed).ok());
+    let seed = image.seed.as_deref().filter(|_| !is_plain).and_then(|seed| Identity::parse(seed).ok());
     let seed = seed.and_then(|seed| catalog.seed_number(&seed));
     let queue = tx.queue(row.number, &key, is_plain);
     let place = Place { depth: image.depth, hops_off_domain: image.hops_off_domain };

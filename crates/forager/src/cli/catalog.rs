@@ -1,0 +1,401 @@
+//! The commands that say what is harvested.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use forager_core::order::Order;
+use forager_core::scope::Profile;
+use forager_core::scope::extent::Kind;
+use forager_core::time::Interval;
+
+use super::{StoreArgs, named};
+
+/// Write a configuration to start from, with every section explained
+///
+/// Refuses to overwrite a file unless told to.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = r#"Example:
+  $ forager init first.toml
+  first.toml: written; change it, then run "forager apply --config first.toml"
+  $ forager config check --config first.toml
+  first.toml: 1 collections, 1 profiles, 1 seeds"#
+)]
+pub(crate) struct InitArgs {
+    /// The file to write
+    #[arg(value_name = "FILE", default_value = "forager.toml")]
+    pub(crate) file: PathBuf,
+
+    /// Overwrite the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Bring the collections, profiles and seeds of the configuration into the queue
+///
+/// Creates what is not there and changes what differs, all of it or nothing. What is only in the
+/// queue stays unless `--prune` is given; jobs always stay. Prints one row for each change.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = r#"Example:
+  $ printf '[[collections]]\nid = "laws"\n[[profiles]]\nid = "watch"\ncollection = "laws"\norder = "risk"\n[[seeds]]\nurl = "https://laws.example/"\nprofiles = ["watch"]\n' > laws.toml
+  $ forager apply --config laws.toml --data laws
+  {"change":"added","kind":"collection","name":"laws"}
+  {"change":"added","kind":"profile","name":"watch"}
+  {"change":"added","kind":"seed","name":"https://laws.example/"}
+  $ forager apply --config laws.toml --data laws"#
+)]
+pub(crate) struct ApplyArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+
+    /// Remove what is in the queue and not in the configuration
+    #[arg(long)]
+    pub(crate) prune: bool,
+
+    /// Remove collections even if they have entries
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Print what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What a command is about, by name.
+#[derive(Debug, Args)]
+pub(crate) struct NamesArgs {
+    /// Their names
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// What a command is about, by URL.
+#[derive(Debug, Args)]
+pub(crate) struct UrlsArgs {
+    /// Their URLs
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CollectionCommand {
+    /// Add collections
+    #[command(after_long_help = r#"Example:
+  $ forager collection add news --now 2024-06-15T08:00:00Z
+  {"change":"added","kind":"collection","name":"news"}"#)]
+    Add {
+        /// Their names
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+
+        /// Keep URLs, queue keys and dates as clients give them, without profiles
+        #[arg(long)]
+        plain: bool,
+
+        /// Add them disabled: their URLs wait
+        #[arg(long)]
+        disabled: bool,
+
+        #[command(flatten)]
+        store: StoreArgs,
+    },
+    /// List the collections and how many entries they have
+    #[command(after_long_help = r#"Example:
+  $ forager collection list --format table --now 2024-06-15T08:00:00Z
+  id    kind     enabled  profiles  queued  inFlight  done  failed  hosts
+  news  planned  true     daily     1       0         0     0       1"#)]
+    List(StoreArgs),
+    /// Show collections with all that is counted
+    #[command(after_long_help = r#"Example:
+  $ forager collection show news --now 2024-06-15T08:00:00Z
+  {"id":"news","kind":"planned","isJob":false,"enabled":true,"profiles":["daily"],"queued":1,"inFlight":0,"done":0,"failed":0,"hosts":1,"fetches":0,"bytes":0,"changes":0,"skipped":0}"#)]
+    Show(NamesArgs),
+    /// Enable collections: their URLs are handed out again
+    #[command(after_long_help = r#"Example:
+  $ forager collection enable news --now 2024-06-15T08:00:00Z
+  {"change":"enabled","kind":"collection","name":"news"}"#)]
+    Enable(NamesArgs),
+    /// Disable collections: their URLs wait
+    #[command(after_long_help = r#"Example:
+  $ forager collection disable news --now 2024-06-15T08:00:00Z
+  {"change":"disabled","kind":"collection","name":"news"}"#)]
+    Disable(NamesArgs),
+    /// Remove collections, with all their entries
+    ///
+    /// A collection that has entries is removed only with `--yes`. Its profiles stay.
+    #[command(
+        verbatim_doc_comment,
+        after_long_help = r#"Example:
+  $ forager collection remove news --now 2024-06-16T09:01:00Z
+  forager: collection "news" has 2 entries, which would go with it; say --yes to remove it
+  $ forager collection remove news --yes --now 2024-06-16T09:01:00Z
+  {"change":"removed","kind":"collection","name":"news"}"#
+    )]
+    Remove {
+        #[command(flatten)]
+        names: NamesArgs,
+
+        /// Remove them even if they have entries
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Queue all seeds of collections, as a new harvest
+    #[command(after_long_help = r#"Example:
+  $ forager collection start news --now 2024-06-15T08:00:00Z
+  {"collection":"news","url":"https://www.db.no/","action":"added","due":"2024-06-15T08:00:00Z","rule":"started"}"#)]
+    Start(NamesArgs),
+}
+
+/// What a profile, or the harvest of a job, is made of.
+#[derive(Debug, Args)]
+pub(crate) struct HarvestArgs {
+    /// Which URLs are in scope, relative to the seed [default: domain]
+    #[arg(long, value_parser = named::<Kind>(&["page", "prefix", "host", "domain", "any"]))]
+    scope: Option<Kind>,
+
+    /// How many links away from the seed, inclusive [default: unlimited]
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
+
+    /// How many links in a row may lead off the domain of the seed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    hops_off_domain: u32,
+
+    /// Which of the URLs that are due at a host goes first [default: hierarchy]
+    #[arg(long, value_parser = named::<Order>(&["fifo", "hierarchy", "linked", "score", "risk", "services"]))]
+    order: Option<Order>,
+
+    /// If given, a URL other than the seed must match one of these expressions; may be repeated
+    #[arg(long, value_name = "REGEX")]
+    include: Vec<String>,
+
+    /// A URL that matches one of these expressions is out of scope; may be repeated
+    #[arg(long, value_name = "REGEX")]
+    exclude: Vec<String>,
+
+    /// A scheme that is in scope; may be repeated [default: http and https]
+    #[arg(long, value_name = "SCHEME")]
+    scheme: Vec<String>,
+
+    /// The longest URL that is in scope, in bytes [default: 8192]
+    #[arg(long, value_name = "BYTES")]
+    max_url_length: Option<usize>,
+
+    /// The most segments of a path; 0 turns the guard off [default: 32]
+    #[arg(long, value_name = "N")]
+    max_segments: Option<usize>,
+
+    /// How often one segment may stand in a path; 0 turns the guard off [default: 3]
+    #[arg(long, value_name = "N")]
+    max_repeats: Option<usize>,
+
+    /// Count URLs that differ only in the order of their parameters as one
+    #[arg(long)]
+    sort_query: bool,
+
+    /// A parameter that does not count, such as `sid` or `utm_*`; may be repeated
+    #[arg(long, value_name = "NAME")]
+    strip_param: Vec<String>,
+}
+
+impl HarvestArgs {
+    /// The profile of this name with what is given, and the default of what is not.
+    pub(crate) fn profile(&self, id: &str, collection: &str) -> Profile {
+        let mut profile = Profile::new(id, collection);
+        profile.scope = self.scope.unwrap_or(profile.scope);
+        profile.depth = self.depth;
+        profile.hops_off_domain = self.hops_off_domain;
+        profile.order = self.order.unwrap_or(profile.order);
+        profile.include.clone_from(&self.include);
+        profile.exclude.clone_from(&self.exclude);
+        if !self.scheme.is_empty() {
+            profile.schemes.clone_from(&self.scheme);
+        }
+        profile.max_url_length = self.max_url_length.unwrap_or(profile.max_url_length);
+        profile.traps.max_segments = self.max_segments.unwrap_or(profile.traps.max_segments);
+        profile.traps.max_repeats = self.max_repeats.unwrap_or(profile.traps.max_repeats);
+        profile.sort_query = self.sort_query;
+        profile.strip_params.clone_from(&self.strip_param);
+        profile
+    }
+}
+
+/// A profile to add.
+#[derive(Debug, Args)]
+pub(crate) struct ProfileAddArgs {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// The collection it belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: String,
+
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+
+    /// How often a URL is fetched at most, such as 24h [default: not limited]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Interval>,
+
+    /// How many times a URL is fetched before it leaves the queue [default: unlimited]
+    #[arg(long, value_name = "N")]
+    pub(crate) length: Option<u32>,
+
+    /// Add it disabled: its URLs wait
+    #[arg(long)]
+    pub(crate) disabled: bool,
+
+    /// Change the profile if it is there already
+    #[arg(long)]
+    pub(crate) replace: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    /// Add a profile to a collection
+    #[command(after_long_help = r#"Example:
+  $ forager profile add daily --collection news --depth 2 --every 24h --now 2024-06-15T08:00:00Z
+  {"change":"added","kind":"profile","name":"daily"}"#)]
+    Add(Box<ProfileAddArgs>),
+    /// List the profiles
+    #[command(after_long_help = r#"Example:
+  $ forager profile list --format table --now 2024-06-15T08:00:00Z
+  id     collection  enabled  order      scope   depth  every  length  include  exclude
+  daily  news        true     hierarchy  domain  2      24h    -       -        -"#)]
+    List(StoreArgs),
+    /// Show profiles with every setting
+    #[command(after_long_help = r#"Example:
+  $ forager profile show daily --now 2024-06-15T08:00:00Z
+  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3},"sortQuery":false,"stripParams":[]}"#)]
+    Show(NamesArgs),
+    /// Enable profiles: their URLs are handed out again
+    #[command(after_long_help = r#"Example:
+  $ forager profile enable daily --now 2024-06-15T08:00:00Z
+  {"change":"enabled","kind":"profile","name":"daily"}"#)]
+    Enable(NamesArgs),
+    /// Disable profiles: their URLs wait
+    #[command(after_long_help = r#"Example:
+  $ forager profile disable daily --now 2024-06-15T08:00:00Z
+  {"change":"disabled","kind":"profile","name":"daily"}"#)]
+    Disable(NamesArgs),
+    /// Remove profiles
+    ///
+    /// Entries that are out of scope without them go when they are next touched.
+    #[command(
+        verbatim_doc_comment,
+        after_long_help = r#"Example:
+  $ forager profile add weekly --collection news --every 7d --now 2024-06-15T08:00:00Z
+  {"change":"added","kind":"profile","name":"weekly"}
+  $ forager profile remove weekly --now 2024-06-15T08:00:00Z
+  {"change":"removed","kind":"profile","name":"weekly"}"#
+    )]
+    Remove(NamesArgs),
+    /// Queue all seeds of profiles, as a new harvest
+    #[command(after_long_help = r#"Example:
+  $ forager profile start daily --now 2024-06-15T08:00:00Z
+  {"collection":"news","url":"https://www.db.no/","action":"improved","due":"2024-06-15T08:00:00Z","rule":"started"}"#)]
+    Start(NamesArgs),
+}
+
+/// A file of seeds.
+#[derive(Debug, Args)]
+pub(crate) struct SeedImportArgs {
+    /// Files to read, `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// A profile for the seeds that name none; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SeedCommand {
+    /// Add seeds
+    #[command(after_long_help = r#"Example:
+  $ forager seed add https://www.db.no/ --profile daily --now 2024-06-15T08:00:00Z
+  {"change":"added","kind":"seed","name":"https://www.db.no/"}"#)]
+    Add {
+        /// Where the harvest starts
+        #[arg(value_name = "URL", required = true)]
+        urls: Vec<String>,
+
+        /// A profile to harvest them under; may be repeated
+        #[arg(long, value_name = "NAME", required = true)]
+        profile: Vec<String>,
+
+        /// Add them disabled: their URLs wait
+        #[arg(long)]
+        disabled: bool,
+
+        #[command(flatten)]
+        store: StoreArgs,
+    },
+    /// Add the seeds of a file
+    ///
+    /// Each line is a URL, or a record with `url`, `profiles` and `enabled`. Seeds that are there
+    /// already are counted and left as they are. A bad line is reported with its number, and the
+    /// others go on. Prints how many were `added`, `present` and `bad`.
+    #[command(
+        verbatim_doc_comment,
+        after_long_help = r#"Example:
+  $ printf '%s\n' https://a.example/ https://www.db.no/ '{"url":"https://b.example/","enabled":false}' | forager seed import --profile daily --now 2024-06-15T08:00:00Z
+  {"added":2,"present":1,"bad":0}"#
+    )]
+    Import(SeedImportArgs),
+    /// List the seeds
+    #[command(after_long_help = r#"Example:
+  $ forager seed list --format table --now 2024-06-15T08:00:00Z
+  url                 profiles  enabled
+  https://www.db.no/  daily     true
+  https://a.example/  daily     true
+  https://b.example/  daily     false"#)]
+    List(StoreArgs),
+    /// Show seeds
+    #[command(after_long_help = r#"Example:
+  $ forager seed show https://b.example/ --now 2024-06-15T08:00:00Z
+  {"url":"https://b.example/","profiles":["daily"],"enabled":false}"#)]
+    Show(UrlsArgs),
+    /// Enable seeds: their URLs are handed out again
+    #[command(after_long_help = r#"Example:
+  $ forager seed enable https://b.example/ --now 2024-06-15T08:00:00Z
+  {"change":"enabled","kind":"seed","name":"https://b.example/"}"#)]
+    Enable(UrlsArgs),
+    /// Disable seeds: their URLs wait
+    #[command(after_long_help = r#"Example:
+  $ forager seed disable https://b.example/ --now 2024-06-15T08:00:00Z
+  {"change":"disabled","kind":"seed","name":"https://b.example/"}"#)]
+    Disable(UrlsArgs),
+    /// Remove seeds
+    ///
+    /// Another seed may take over their entries when these are next touched.
+    #[command(
+        verbatim_doc_comment,
+        after_long_help = r#"Example:
+  $ forager seed remove https://a.example/ https://b.example/ --now 2024-06-15T08:00:00Z
+  {"change":"removed","kind":"seed","name":"https://a.example/"}
+  {"change":"removed","kind":"seed","name":"https://b.example/"}"#
+    )]
+    Remove(UrlsArgs),
+    /// Queue seeds, as a new harvest, in the collections of all their profiles
+    #[command(after_long_help = r#"Example:
+  $ forager seed start https://www.db.no/ --now 2024-06-15T08:00:00Z
+  {"collection":"news","url":"https://www.db.no/","action":"improved","due":"2024-06-15T08:00:00Z","rule":"started"}"#)]
+    Start(UrlsArgs),
+}
