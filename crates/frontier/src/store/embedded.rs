@@ -7,9 +7,12 @@
 mod clear;
 mod codec;
 mod disk;
+mod fold;
+mod held;
 mod index;
 mod inner;
 mod leases;
+mod log;
 mod queue;
 mod recover;
 mod rotation;

@@ -32,12 +32,14 @@ impl Inner {
             self.drop_lease(lease);
         }
         self.staged.records.remove(&number);
+        self.held.forget(EntryId(number));
         let Some(slot) = self.slots.get_mut(number) else { return };
         self.index.remove(slot.hash, number);
         if slot.has_step() {
             self.steps.set(number, None, false);
         }
         slot.remove();
+        slot.set_doomed(true);
     }
 
     fn clear_queues(&mut self, collection: CollectionId) {
@@ -58,7 +60,7 @@ impl Inner {
             let place = &mut self.hosts[number as usize];
             let Some(host) = place.take_if(|host| host.owner == Some(collection)) else { continue };
             self.names.remove_host(HostId(number), host.owner, &host.key);
-            self.staged.hosts.push(number);
+            self.staged.named_hosts.push(number);
         }
     }
 }

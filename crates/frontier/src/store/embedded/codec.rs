@@ -1,12 +1,11 @@
 //! Rows as they lie on disk.
 //!
-//! Numbers are little varints, and what is the same for most entries takes a byte or none. The start
-//! of a row of entries is laid out so that opening a store can pass over the texts.
+//! Numbers are little varints, and what is the same for most entries takes a byte or none.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::slots::Slot;
-use crate::entry::{EntryId, Lease, Origin, QueueId, Record, SeedId, Standing, State, Token};
+use crate::entry::{Lease, Origin, QueueId, Record, SeedId, Standing, State, Token};
 use crate::moment::Moment;
 
 /// Why a row could not be read.
@@ -31,12 +30,27 @@ pub(super) fn pack<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_stdvec(value).expect("the value can be written")
 }
 
+/// Appends a value in the general format.
+pub(super) fn put_packed<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+    #[expect(clippy::expect_used, reason = "writing to memory cannot fail, and all lengths are known")]
+    let all = postcard::to_extend(value, std::mem::take(out)).expect("the value can be written");
+    *out = all;
+}
+
+/// Appends a value with its length before it.
+pub(super) fn put_block<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+    let bytes = pack(value);
+    put(out, bytes.len() as u64);
+    out.extend_from_slice(&bytes);
+}
+
 /// Reads a value in the general format.
 pub(super) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Read<T> {
     postcard::from_bytes(bytes).map_err(|_| Unreadable)
 }
 
-fn put(out: &mut Vec<u8>, mut number: u64) {
+/// Appends a number.
+pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         #[expect(clippy::cast_possible_truncation, reason = "the low seven bits")]
         out.push(number as u8 | 0x80);
@@ -48,10 +62,10 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
 
 /// What is left to read of a row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn byte(&mut self) -> Read<u8> {
+    pub(super) fn byte(&mut self) -> Read<u8> {
         let (first, rest) = self.0.split_first().ok_or(Unreadable)?;
         self.0 = rest;
         Ok(*first)
@@ -75,12 +89,19 @@ impl<'a> Reader<'a> {
         Err(Unreadable)
     }
 
-    fn short(&mut self) -> Read<u32> {
+    /// A number of 32 bits.
+    pub(super) fn short(&mut self) -> Read<u32> {
         u32::try_from(self.long()?).map_err(|_| Unreadable)
     }
 
     fn len(&mut self) -> Read<usize> {
         self.short().map(|len| len as usize)
+    }
+
+    /// A value with its length before it.
+    pub(super) fn block<T: DeserializeOwned>(&mut self) -> Read<T> {
+        let len = self.len()?;
+        unpack(self.bytes(len)?)
     }
 }
 
@@ -155,50 +176,60 @@ fn thousandths(number: u32) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
-/// What a row says of where an entry stands.
+/// What the disk says of one entry, apart from its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum StateRow {
-    /// It was removed.
-    Removed,
+pub(super) enum Kept {
+    /// It was removed. `is_doomed` if rows of it are still to be taken away.
+    Removed { offset: u32, is_doomed: bool },
     /// It stands there.
-    Stands { standing: Standing, has_record: bool, lease: Option<(Token, Moment)> },
+    Live { hash: u64, offset: u32, standing: Standing, has_record: bool, lease: Option<(Token, Moment)> },
 }
 
 const REMOVED: u8 = 0;
-const FREE: u8 = 1;
-const HELD: u8 = 2;
+const DOOMED: u8 = 1;
+const FREE: u8 = 2;
+const HELD: u8 = 3;
 
-/// The row of an entry that was removed.
-pub(super) fn removed_row() -> Vec<u8> {
-    vec![REMOVED]
-}
-
-/// The row of where an entry stands.
-pub(super) fn state_row(slot: &Slot, step: Option<Moment>, lease: Option<Lease>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(32);
-    out.push(if lease.is_some() { HELD } else { FREE });
-    put_standing(&mut out, &slot.standing(step), slot.has_record());
-    if let Some(lease) = lease {
-        put(&mut out, lease.token.0);
-        put(&mut out, lease.until.millisecond());
-    }
-    out
-}
-
-/// Reads the row of where an entry stands.
-pub(super) fn read_state_row(bytes: &[u8]) -> Read<StateRow> {
-    let mut reader = Reader(bytes);
-    let kind = reader.byte()?;
-    if kind == REMOVED {
-        return Ok(StateRow::Removed);
-    }
-    let (standing, has_record) = standing(&mut reader)?;
-    let lease = match kind {
-        FREE => None,
-        HELD => Some((Token(reader.long()?), Moment::from_millisecond(reader.long()?))),
-        _ => return Err(Unreadable),
+/// Writes what has to be known of an entry, apart from its text.
+pub(super) fn put_entry(out: &mut Vec<u8>, slot: &Slot, step: Option<Moment>, lease: Option<Lease>) {
+    let kind = match lease {
+        _ if slot.is_doomed() => DOOMED,
+        _ if slot.is_removed() => REMOVED,
+        None => FREE,
+        Some(_) => HELD,
     };
-    Ok(StateRow::Stands { standing, has_record, lease })
+    // An offset is less than 64, which leaves two bits.
+    out.push(kind | (low_byte(slot.offset()) << 2));
+    if slot.is_removed() {
+        return;
+    }
+    out.extend_from_slice(&slot.hash.to_le_bytes());
+    put_standing(out, &slot.standing(step), slot.has_record());
+    if let Some(lease) = lease {
+        put(out, lease.token.0);
+        put(out, lease.until.millisecond());
+    }
+}
+
+/// Reads what has to be known of an entry.
+pub(super) fn entry(reader: &mut Reader<'_>) -> Read<Kept> {
+    let first = reader.byte()?;
+    let (kind, offset) = (first & 0b11, u32::from(first >> 2));
+    if kind == REMOVED || kind == DOOMED {
+        return Ok(Kept::Removed { offset, is_doomed: kind == DOOMED });
+    }
+    let hash = reader.bytes(8)?.try_into().map(u64::from_le_bytes).map_err(|_| Unreadable)?;
+    let (standing, has_record) = standing(reader)?;
+    let lease = match kind {
+        HELD => Some((Token(reader.long()?), Moment::from_millisecond(reader.long()?))),
+        _ => None,
+    };
+    Ok(Kept::Live { hash, offset, standing, has_record, lease })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "only for numbers below 64")]
+fn low_byte(number: u32) -> u8 {
+    number as u8
 }
 
 /// What is known of an entry when it is new.
@@ -209,6 +240,16 @@ struct Birth {
     best_link: Option<u16>,
     linked_from: Vec<u32>,
     due_because: Option<String>,
+}
+
+/// The same, to be written.
+#[derive(Serialize)]
+struct BirthRef<'a> {
+    origin: &'a Origin,
+    length: Option<u32>,
+    best_link: Option<u16>,
+    linked_from: &'a [u32],
+    due_because: Option<&'a str>,
 }
 
 /// Whether a record says no more than the row of a new entry can.
@@ -224,30 +265,28 @@ pub(super) fn is_of_birth(record: &Record) -> bool {
         && record.history.is_empty()
 }
 
-/// A row of new entries in the making.
+/// The texts of new entries, as a row in the making.
 #[derive(Debug, Default)]
 pub(super) struct ChunkWriter {
     out: Vec<u8>,
-    tail: Vec<u8>,
+    text: Vec<u8>,
 }
 
 impl ChunkWriter {
     /// Adds an entry. `host` is the key of its queue, which need not be written again.
-    pub(super) fn add(&mut self, slot: &Slot, step: Option<Moment>, host: &str, url: &str, record: &Record) {
-        self.out.extend_from_slice(&slot.hash.to_le_bytes());
-        put_standing(&mut self.out, &slot.standing(step), slot.has_record());
-        self.tail.clear();
-        put_url(&mut self.tail, host, url);
-        let birth = Birth {
-            origin: record.origin.clone(),
+    pub(super) fn add(&mut self, host: &str, url: &str, record: &Record) {
+        self.text.clear();
+        put_url(&mut self.text, host, url);
+        let birth = BirthRef {
+            origin: &record.origin,
             length: record.length,
             best_link: record.best_link,
-            linked_from: record.linked_from.clone(),
-            due_because: record.due_because.clone(),
+            linked_from: &record.linked_from,
+            due_because: record.due_because.as_deref(),
         };
-        self.tail.extend_from_slice(&pack(&birth));
-        put(&mut self.out, self.tail.len() as u64);
-        self.out.extend_from_slice(&self.tail);
+        put_packed(&mut self.text, &birth);
+        put(&mut self.out, self.text.len() as u64);
+        self.out.extend_from_slice(&self.text);
     }
 
     /// The row; the writer is empty again.
@@ -280,19 +319,14 @@ fn url(reader: &mut Reader<'_>, host: &str) -> Read<String> {
     Ok(if kind == 0 { text.to_owned() } else { [prefix, host, text].concat() })
 }
 
-/// An entry as it stood when it was new.
+/// The text of an entry, and what was known of it when it was new.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Newborn<'a> {
-    pub(super) hash: u64,
-    pub(super) standing: Standing,
-    pub(super) has_record: bool,
-    tail: &'a [u8],
-}
+pub(super) struct Text<'a>(&'a [u8]);
 
-impl Newborn<'_> {
-    /// What it requests, and what was known of it. `host` is the key of its queue.
+impl Text<'_> {
+    /// What the entry requests, and what was known of it. `host` is the key of its queue.
     pub(super) fn read(&self, host: &str) -> Read<(String, Record)> {
-        let mut reader = Reader(self.tail);
+        let mut reader = Reader(self.0);
         let url = url(&mut reader, host)?;
         let birth: Birth = unpack(reader.0)?;
         let mut record = Record::new(birth.origin, birth.length);
@@ -302,23 +336,21 @@ impl Newborn<'_> {
         Ok((url, record))
     }
 
-    /// What it requests.
+    /// What the entry requests.
     pub(super) fn url(&self, host: &str) -> Read<String> {
-        url(&mut Reader(self.tail), host)
+        url(&mut Reader(self.0), host)
     }
 }
 
-/// The entries of a row, in the order of their numbers.
-pub(super) fn read_chunk(bytes: &[u8]) -> impl Iterator<Item = Read<Newborn<'_>>> {
+/// The texts of a row, in the order of their entries.
+pub(super) fn read_chunk(bytes: &[u8]) -> impl Iterator<Item = Read<Text<'_>>> {
     let mut reader = Reader(bytes);
-    std::iter::from_fn(move || if reader.0.is_empty() { None } else { Some(newborn(&mut reader)) })
+    std::iter::from_fn(move || if reader.0.is_empty() { None } else { Some(text(&mut reader)) })
 }
 
-fn newborn<'a>(reader: &mut Reader<'a>) -> Read<Newborn<'a>> {
-    let hash = reader.bytes(8)?.try_into().map(u64::from_le_bytes).map_err(|_| Unreadable)?;
-    let (standing, has_record) = standing(reader)?;
+fn text<'a>(reader: &mut Reader<'a>) -> Read<Text<'a>> {
     let len = reader.len()?;
-    Ok(Newborn { hash, standing, has_record, tail: reader.bytes(len)? })
+    reader.bytes(len).map(Text)
 }
 
 /// Numbers that go on where they stopped.
@@ -332,11 +364,6 @@ pub(super) struct Counters {
     pub(super) last_turn: u64,
     /// The latest time that a call was told.
     pub(super) now: Moment,
-}
-
-/// The lease that a row speaks of.
-pub(super) fn lease(entry: u32, (token, until): (Token, Moment)) -> Lease {
-    Lease { token, entry: EntryId(entry), until }
 }
 
 /// A row of the catalog, as text: it is small, seldom written, and its form grows with the product.

@@ -21,14 +21,18 @@ pub(super) struct Disk {
     pub(super) db: Database,
     /// Names to values: the format, the secret, the counters, the catalog, the tallies.
     pub(super) meta: Keyspace,
-    /// Number of a host to its key, owner and state.
+    /// Number of a host to its key and owner; written once.
     pub(super) hosts: Keyspace,
     /// Number of a queue to its collection and host; written once.
     pub(super) queues: Keyspace,
-    /// Number of an entry to itself and those that came with it; written once.
+    /// Number of an entry to its text and those of others that came with it; written once.
     pub(super) urls: Keyspace,
-    /// Number of an entry to where it stands, if that changed since it was new.
-    pub(super) states: Keyspace,
+    /// Number of a call to what it changed.
+    pub(super) log: Keyspace,
+    /// Number of a page to where its entries stand.
+    pub(super) pages: Keyspace,
+    /// Number of a page to the states of its hosts.
+    pub(super) host_pages: Keyspace,
     /// Number of an entry to what was learned of it, if anything was.
     pub(super) records: Keyspace,
     /// Position to event.
@@ -49,6 +53,8 @@ impl Disk {
         let db = Database::builder(path)
             .cache_size(cache_bytes)
             .max_journaling_size(MAX_JOURNALS)
+            // It would be undone, and done again for a checksum, at every start.
+            .journal_compression(CompressionType::None)
             // With a single one fjall can wait for itself for ever.
             .worker_threads(std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4)))
             .open()
@@ -60,10 +66,12 @@ impl Disk {
         Ok(Self {
             path: path.to_owned(),
             meta: open("meta", 16)?,
-            hosts: open("hosts", 32)?,
+            hosts: open("hosts", 16)?,
             queues: open("queues", 16)?,
             urls: db.keyspace("urls", looked_up).map_err(failed)?,
-            states: open("states", 64)?,
+            log: open("log", 32)?,
+            pages: open("pages", 32)?,
+            host_pages: open("host pages", 16)?,
             records: db.keyspace("records", looked_up).map_err(failed)?,
             events: open("events", 16)?,
             db,
@@ -76,8 +84,9 @@ impl Disk {
     }
 
     /// All key spaces by name.
-    pub(super) fn keyspaces(&self) -> [&Keyspace; 7] {
-        [&self.meta, &self.hosts, &self.queues, &self.urls, &self.states, &self.records, &self.events]
+    pub(super) fn keyspaces(&self) -> [&Keyspace; 9] {
+        let Self { meta, hosts, queues, urls, log, pages, host_pages, records, events, .. } = self;
+        [meta, hosts, queues, urls, log, pages, host_pages, records, events]
     }
 
     /// Writes a batch, all of it or nothing. It survives the end of this process.

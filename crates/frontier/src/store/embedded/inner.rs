@@ -7,6 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::codec::Counters;
 use super::disk::Disk;
+use super::fold::Fold;
+use super::held::Held;
 use super::index::{Index, Names};
 use super::leases::Leases;
 use super::queue::Queue;
@@ -44,6 +46,8 @@ pub(crate) struct Inner {
     pub(super) totals: FxHashMap<CollectionId, Counts>,
     /// Entries of collections that are gone, whose rows are still on disk.
     pub(super) graveyard: Vec<u32>,
+    pub(super) held: Held,
+    pub(super) fold: Fold,
     pub(super) staged: Staged,
     pub(super) undo: Undo,
     pub(super) disk: Disk,
@@ -75,6 +79,31 @@ impl HostEntry {
 }
 
 impl Inner {
+    /// A store with nothing in it.
+    pub(super) fn empty(disk: Disk, settings: Arc<Settings>, catalog: Arc<Catalog>, secret: u64) -> Self {
+        Self {
+            settings,
+            catalog,
+            counters: Counters::default(),
+            tallies: FxHashMap::default(),
+            slots: Slots::default(),
+            index: Index::new(secret),
+            names: Names::default(),
+            hosts: Vec::new(),
+            queues: Vec::new(),
+            leases: Leases::default(),
+            steps: Steps::default(),
+            rotation: Rotation::default(),
+            totals: FxHashMap::default(),
+            graveyard: Vec::new(),
+            held: Held::default(),
+            fold: Fold::default(),
+            staged: Staged::default(),
+            undo: Undo::default(),
+            disk,
+        }
+    }
+
     /// A queue that there is.
     pub(super) fn queue_at(&self, queue: QueueId) -> Option<&Queue> {
         self.queues.get(queue.0 as usize)?.as_ref()

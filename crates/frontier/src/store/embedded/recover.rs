@@ -1,25 +1,22 @@
-//! Rebuilds the memory from the folder.
+//! Rebuilds the memory from the folder: names first, then the pages, then what the log says since.
 
 use std::sync::Arc;
 
+use fjall::Keyspace;
 use rand::TryRng;
 use rand::rngs::SysRng;
 use rustc_hash::FxHashMap;
 
-use super::codec::{self, Counters, StateRow, Unreadable};
+use super::codec::{self, Counters, Kept, Unreadable};
 use super::disk::Disk;
-use super::index::{Index, Names};
+use super::fold::{self, Fold};
 use super::inner::{HostEntry, Inner};
-use super::leases::Leases;
-use super::rotation::Rotation;
-use super::slots::{Slot, Slots};
-use super::staged::Staged;
-use super::steps::Steps;
+use super::log::{self, Note};
+use super::slots::Slot;
 use super::tx::to_u32;
-use super::undo::Undo;
 use super::write::names;
 use crate::catalog::{Catalog, Rows};
-use crate::entry::{CollectionId, HostId};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::settings::Settings;
@@ -31,32 +28,14 @@ const FORMAT: u32 = 1;
 /// Opens what the folder holds, or prepares an empty one.
 pub(super) fn load(disk: Disk, settings: Arc<Settings>) -> Result<Inner> {
     let secret = identify(&disk)?;
-    let counters = meta(&disk, names::COUNTERS)?.unwrap_or_default();
     let catalog = Arc::new(Catalog::new(read_rows(&disk)?, &settings)?);
-    let mut inner = Inner {
-        settings,
-        catalog,
-        counters,
-        tallies: read_tallies(&disk)?,
-        slots: Slots::default(),
-        index: Index::new(secret),
-        names: Names::default(),
-        hosts: Vec::new(),
-        queues: Vec::new(),
-        leases: Leases::default(),
-        steps: Steps::default(),
-        rotation: Rotation::default(),
-        totals: FxHashMap::default(),
-        graveyard: Vec::new(),
-        staged: Staged::default(),
-        undo: Undo::default(),
-        disk,
-    };
-    inner.read_places()?;
-    inner.read_urls()?;
-    let leases = inner.read_states()?;
-    inner.settle_in(&leases);
-    Ok(inner)
+    let mut inner = Inner::empty(disk, settings, catalog, secret);
+    inner.tallies = read_tallies(&inner.disk)?;
+    let mut recovery = Recovery { inner, leases: FxHashMap::default() };
+    recovery.read_names()?;
+    recovery.read_pages()?;
+    recovery.read_log()?;
+    Ok(recovery.settle_in())
 }
 
 /// Checks the format, and finds the secret; a new folder is given both.
@@ -96,15 +75,14 @@ fn list<T>(disk: &Disk, name: &str, read: impl Fn(&[u8]) -> Result<T, Unreadable
 }
 
 fn read_rows(disk: &Disk) -> Result<Rows> {
-    let without_numbers = |(_, row)| row;
+    fn rows<T>(numbered: Vec<(u32, T)>) -> Vec<T> {
+        numbered.into_iter().map(|(_, row)| row).collect()
+    }
     Ok(Rows {
-        collections: list(disk, names::COLLECTION, codec::unpack_text)?
-            .into_iter()
-            .map(without_numbers)
-            .collect(),
+        collections: rows(list(disk, names::COLLECTION, codec::unpack_text)?),
         next_collection: meta(disk, names::NEXT_COLLECTION)?.unwrap_or_default(),
-        profiles: list(disk, names::PROFILE, codec::unpack_text)?.into_iter().map(|(_, row)| row).collect(),
-        seeds: list(disk, names::SEED, codec::unpack_text)?.into_iter().map(|(_, row)| row).collect(),
+        profiles: rows(list(disk, names::PROFILE, codec::unpack_text)?),
+        seeds: rows(list(disk, names::SEED, codec::unpack_text)?),
     })
 }
 
@@ -113,130 +91,186 @@ fn read_tallies(disk: &Disk) -> Result<FxHashMap<CollectionId, Tally>> {
     Ok(tallies.into_iter().map(|(collection, tally)| (CollectionId(collection), tally)).collect())
 }
 
-impl Inner {
-    fn read_places(&mut self) -> Result<()> {
-        let disk = self.disk.clone();
-        for row in disk.hosts.iter() {
-            let (key, row) = row.into_inner().map_err(|cause| disk.reading(&cause))?;
-            let number = codec::number(&key).map_err(disk.unreadable("the number of a host"))?;
-            let host: (Box<str>, Option<CollectionId>, Host) =
-                codec::unpack(&row).map_err(disk.unreadable(format_args!("host {number}")))?;
-            while self.hosts.len() < number as usize {
-                self.add_host(None);
+/// Hands every row of a key space, with its number, to `take`.
+pub(super) fn each(
+    disk: &Disk,
+    keyspace: &Keyspace,
+    what: &str,
+    mut take: impl FnMut(u32, &[u8]) -> Result<(), Unreadable>,
+) -> Result<()> {
+    for row in keyspace.iter() {
+        let (key, row) = row.into_inner().map_err(|cause| disk.reading(&cause))?;
+        let number = codec::number(&key).map_err(disk.unreadable(format_args!("the number of a {what}")))?;
+        take(number, &row).map_err(disk.unreadable(format_args!("{what} {number}")))?;
+    }
+    Ok(())
+}
+
+/// A store that is being read.
+struct Recovery {
+    inner: Inner,
+    /// The leases found so far: each may end in a later row of the log.
+    leases: FxHashMap<u32, Lease>,
+}
+
+impl Recovery {
+    fn read_names(&mut self) -> Result<()> {
+        let (disk, inner) = (self.inner.disk.clone(), &mut self.inner);
+        each(&disk, &disk.hosts, "host", |number, row| {
+            let (key, owner): (Box<str>, Option<CollectionId>) = codec::unpack(row)?;
+            while inner.hosts.len() < number as usize {
+                inner.add_host(None);
             }
-            self.add_host(Some(HostEntry::new(&host.0, host.1, host.2)));
-        }
-        while self.hosts.len() < self.counters.hosts as usize {
-            self.add_host(None);
-        }
-        for row in disk.queues.iter() {
-            let (key, row) = row.into_inner().map_err(|cause| disk.reading(&cause))?;
-            let number = codec::number(&key).map_err(disk.unreadable("the number of a queue"))?;
-            let parts: (CollectionId, HostId) =
-                codec::unpack(&row).map_err(disk.unreadable(format_args!("queue {number}")))?;
-            if self.host_at(parts.1).is_none() {
-                return Err(disk.damaged(format!("queue {number} has no host")));
+            inner.add_host(Some(HostEntry::new(&key, owner, Host::default())));
+            Ok(())
+        })?;
+        each(&disk, &disk.queues, "queue", |number, row| {
+            let parts: (CollectionId, HostId) = codec::unpack(row)?;
+            if inner.host_at(parts.1).is_none() {
+                return Err(Unreadable);
             }
-            while self.queues.len() < number as usize {
-                self.add_queue(None);
+            while inner.queues.len() < number as usize {
+                inner.add_queue(None);
             }
-            self.add_queue(Some(parts));
-        }
-        while self.queues.len() < self.counters.queues as usize {
-            self.add_queue(None);
-        }
-        Ok(())
+            inner.add_queue(Some(parts));
+            Ok(())
+        })
     }
 
-    /// The entries as they stood when they were new.
-    fn read_urls(&mut self) -> Result<()> {
-        let disk = self.disk.clone();
-        for row in disk.urls.iter() {
-            let (key, row) = row.into_inner().map_err(|cause| disk.reading(&cause))?;
-            let first = codec::number(&key).map_err(disk.unreadable("the number of an entry"))?;
-            if first < self.slots.len() {
-                return Err(disk.damaged(format!("entry {first} is there twice")));
-            }
-            self.slots.pad_to(first);
-            for (offset, newborn) in (0..).zip(codec::read_chunk(&row)) {
-                let newborn = newborn.map_err(disk.unreadable(format_args!("entry {}", first + offset)))?;
-                let mut slot = Slot::new(newborn.hash, offset, &newborn.standing);
-                slot.set_has_record(newborn.has_record);
-                self.adopt(slot, newborn.standing.step);
-            }
-        }
-        self.slots.pad_to(self.counters.entries);
-        Ok(())
+    /// Where entries and hosts stood when their pages were written.
+    fn read_pages(&mut self) -> Result<()> {
+        let disk = self.inner.disk.clone();
+        each(&disk, &disk.pages, "page", |page, row| {
+            fold::read_entries(page, row, |number, kept| self.adopt(number, kept))
+        })?;
+        each(&disk, &disk.host_pages, "page of hosts", |page, row| {
+            fold::read_hosts(page, row, |host, state| self.adopt_host(host, state))
+        })
     }
 
-    /// Takes in an entry; one whose queue is gone is only waiting to be buried.
-    fn adopt(&mut self, mut slot: Slot, step: Option<crate::moment::Moment>) {
-        let number = self.slots.len();
-        if self.queue_at(slot.queue()).is_none() {
-            slot.remove();
-            self.graveyard.push(number);
-        } else if step.is_some() {
-            self.steps.set(number, step, false);
-        }
-        self.slots.push(slot);
-    }
-
-    /// Where entries stand now. Returns the leases.
-    fn read_states(&mut self) -> Result<Vec<crate::entry::Lease>> {
-        let disk = self.disk.clone();
-        let mut leases = Vec::new();
-        for row in disk.states.iter() {
+    /// What was changed since.
+    fn read_log(&mut self) -> Result<()> {
+        let disk = self.inner.disk.clone();
+        let mut fold = Fold::resume(meta(&disk, names::FOLD)?);
+        for row in disk.log.iter() {
             let (key, row) = row.into_inner().map_err(|cause| disk.reading(&cause))?;
-            let number = codec::number(&key).map_err(disk.unreadable("the number of an entry"))?;
-            let row = codec::read_state_row(&row)
-                .map_err(disk.unreadable(format_args!("the state of entry {number}")))?;
-            let Some(slot) = self.slots.get_mut(number) else {
-                return Err(disk.damaged(format!("entry {number} has a state, though it is not there")));
-            };
-            if slot.is_removed() {
-                continue;
-            }
-            let StateRow::Stands { standing, has_record, lease } = row else {
-                if slot.has_step() {
-                    self.steps.set(number, None, false);
+            let number = key.as_ref().try_into().map(u64::from_be_bytes).map_err(|_| Unreadable);
+            let number = number.map_err(disk.unreadable("the number of a row of the log"))?;
+            let read = log::read(&row, |note| match note {
+                Note::Entry(number, kept) => {
+                    fold.touch_entry(number);
+                    self.adopt(number, kept)
                 }
-                slot.remove();
-                continue;
-            };
-            let had_step = slot.has_step();
-            slot.set(&standing);
-            slot.set_has_record(has_record);
-            if had_step || standing.step.is_some() {
-                self.steps.set(number, standing.step, false);
-            }
-            leases.extend(lease.map(|lease| codec::lease(number, lease)));
+                Note::Host(host, state) => {
+                    fold.touch_host(host.0);
+                    self.adopt_host(host, *state);
+                    Ok(())
+                }
+            });
+            self.inner.counters = read.map_err(disk.unreadable(format_args!("row {number} of the log")))?;
+            fold.found_row(number, row.len());
         }
-        Ok(leases)
+        self.inner.fold = fold;
+        Ok(())
+    }
+
+    fn adopt_host(&mut self, host: HostId, state: Host) {
+        // One that is gone has no name any more, and is not missed.
+        if let Some(host) = self.inner.host_mut(host) {
+            host.state = state;
+        }
+    }
+
+    /// Takes in what is known of an entry; it may be known already.
+    fn adopt(&mut self, number: u32, kept: Kept) -> Result<(), Unreadable> {
+        let slots = &mut self.inner.slots;
+        slots.pad_to(number.checked_add(1).ok_or(Unreadable)?);
+        let place = slots.get_mut(number).ok_or(Unreadable)?;
+        let had_step = place.has_step();
+        let (slot, step, lease) = unpacked(kept);
+        *place = slot;
+        if had_step || step.is_some() {
+            self.inner.steps.set(number, step, false);
+        }
+        if let Some((token, until)) = lease {
+            self.leases.insert(number, Lease { token, entry: EntryId(number), until });
+        } else if !self.leases.is_empty() {
+            self.leases.remove(&number);
+        }
+        Ok(())
     }
 
     /// Builds what is not kept on disk: index, queues, rotation and alarms.
-    fn settle_in(&mut self, leases: &[crate::entry::Lease]) {
-        self.index.reserve(self.slots.len() as usize, &self.slots);
-        for number in 0..self.slots.len() {
-            let Some(slot) = self.slots.live(number).copied() else { continue };
+    fn settle_in(self) -> Inner {
+        let Self { mut inner, leases } = self;
+        inner.slots.pad_to(inner.counters.entries);
+        while inner.hosts.len() < inner.counters.hosts as usize {
+            inner.add_host(None);
+        }
+        while inner.queues.len() < inner.counters.queues as usize {
+            inner.add_queue(None);
+        }
+        inner.counters = Counters {
+            entries: inner.slots.len(),
+            hosts: to_u32(inner.hosts.len()),
+            queues: to_u32(inner.queues.len()),
+            ..inner.counters
+        };
+        inner.index.reserve(inner.slots.len() as usize, &inner.slots);
+        for number in 0..inner.slots.len() {
+            inner.settle_entry(number);
+        }
+        for lease in leases.into_values() {
+            inner.put_lease(lease);
+        }
+        for queue in 0..to_u32(inner.queues.len()) {
+            inner.refile(QueueId(queue));
+        }
+        inner
+    }
+}
+
+impl Inner {
+    fn settle_entry(&mut self, number: u32) {
+        let Some(&slot) = self.slots.get(number) else { return };
+        if !slot.is_removed() && self.queue_at(slot.queue()).is_some() {
             self.index.insert(slot.hash, number, &self.slots);
             if slot.has_step() {
                 let step = self.steps.get(number);
-                self.steps.set(number, step, slot.state() == crate::entry::State::Queued);
+                self.steps.set(number, step, slot.state() == State::Queued);
             }
             self.enter(number);
+        } else if slot.is_doomed() || !slot.is_removed() {
+            // Its collection is gone, and its rows are still to follow.
+            self.doom(number);
         }
-        for lease in leases {
-            self.put_lease(*lease);
+    }
+
+    /// An entry whose collection is gone.
+    fn doom(&mut self, number: u32) {
+        self.steps.set(number, None, false);
+        if let Some(slot) = self.slots.get_mut(number) {
+            slot.remove();
+            slot.set_doomed(true);
         }
-        for queue in 0..to_u32(self.queues.len()) {
-            self.refile(crate::entry::QueueId(queue));
+        self.graveyard.push(number);
+    }
+}
+
+/// What is known of an entry, as the memory has it.
+fn unpacked(
+    kept: Kept,
+) -> (Slot, Option<crate::moment::Moment>, Option<(crate::entry::Token, crate::moment::Moment)>) {
+    match kept {
+        Kept::Removed { offset, is_doomed } => {
+            let mut slot = Slot::removed(offset);
+            slot.set_doomed(is_doomed);
+            (slot, None, None)
         }
-        self.counters = Counters {
-            entries: self.slots.len(),
-            hosts: to_u32(self.hosts.len()),
-            queues: to_u32(self.queues.len()),
-            ..self.counters
-        };
+        Kept::Live { hash, offset, standing, has_record, lease } => {
+            let mut slot = Slot::new(hash, offset, &standing);
+            slot.set_has_record(has_record);
+            (slot, standing.step, lease)
+        }
     }
 }

@@ -16,6 +16,7 @@ const HUB: u8 = 1 << 3;
 const STEP: u8 = 1 << 4;
 const READY: u8 = 1 << 5;
 const RECORD: u8 = 1 << 6;
+const DOOMED: u8 = 1 << 7;
 
 const OFFSET: u8 = 0b11_1111;
 const RISK_SHIFT: u8 = 6;
@@ -61,16 +62,32 @@ impl Slot {
 
     /// An entry that stands at place `offset` of its row.
     pub(super) fn new(hash: u64, offset: u32, standing: &Standing) -> Self {
-        debug_assert!(offset < CHUNK, "a row holds no more");
-        #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
-        let mut slot = Self { hash, extra: offset as u8, ..Self::REMOVED };
+        let mut slot = Self { hash, ..Self::removed(offset) };
         slot.set(standing);
         slot
     }
 
+    /// An entry that was removed from place `offset` of its row.
+    pub(super) fn removed(offset: u32) -> Self {
+        debug_assert!(offset < CHUNK, "a row holds no more");
+        #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
+        let extra = offset as u8;
+        Self { extra, ..Self::REMOVED }
+    }
+
     /// Marks it as removed. It keeps its place in its row.
     pub(super) fn remove(&mut self) {
-        *self = Self { extra: self.extra & OFFSET, ..Self::REMOVED };
+        *self = Self::removed(self.offset());
+    }
+
+    /// Whether it was removed, and rows of it are still to be taken away.
+    pub(super) fn is_doomed(&self) -> bool {
+        self.flags & DOOMED != 0
+    }
+
+    /// Sets whether rows of it are still to be taken away.
+    pub(super) fn set_doomed(&mut self, is_doomed: bool) {
+        self.set_flag(DOOMED, is_doomed);
     }
 
     /// Whether there is no entry here any more.

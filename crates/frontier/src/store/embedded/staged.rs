@@ -27,8 +27,10 @@ pub(super) struct Staged {
     pub(super) records: FxHashMap<u32, Record>,
     /// Older entries that were removed and had a record.
     pub(super) forgotten: Vec<u32>,
-    /// Hosts that are new, changed or gone.
+    /// Hosts that are in another state.
     pub(super) hosts: Vec<u32>,
+    /// Hosts that are new or gone.
+    pub(super) named_hosts: Vec<u32>,
     /// Queues that are new or gone.
     pub(super) queues: Vec<u32>,
     /// Collections whose tallies changed.
@@ -51,6 +53,7 @@ impl Staged {
             && self.records.is_empty()
             && self.forgotten.is_empty()
             && self.hosts.is_empty()
+            && self.named_hosts.is_empty()
             && self.queues.is_empty()
             && self.tallies.is_empty()
             && self.events.is_empty()

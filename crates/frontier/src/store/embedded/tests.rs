@@ -87,7 +87,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     let call = (proptest::collection::vec(ops(), 1..7), 0..4000u64, 0..8u8, 0..20u8).prop_map(
         |(ops, later, fails, restart)| Call { ops, later, fails: fails == 0, restart: restart == 0 },
     );
-    proptest::collection::vec(call, 1..60)
+    proptest::collection::vec(call, 1..90)
 }
 
 fn standing(queue: QueueId, look: Look, now: Moment) -> Standing {

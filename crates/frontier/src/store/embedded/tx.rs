@@ -200,7 +200,12 @@ impl Tx for Inner {
         if let Some(record) = self.staged.records.get(&entry.0) {
             return Ok((self.url_on_disk(entry.0, slot)?, record.clone()));
         }
-        self.on_disk(entry.0, slot)
+        if let Some(held) = self.held.get(entry) {
+            return Ok(held);
+        }
+        let found = self.on_disk(entry.0, slot)?;
+        self.held.note(entry, &found);
+        Ok(found)
     }
 
     fn insert(&mut self, new: NewEntry<'_>) -> EntryId {
@@ -234,6 +239,7 @@ impl Tx for Inner {
             self.staged.fresh[place].record = record;
             return;
         }
+        self.held.forget(entry);
         self.staged.records.insert(entry.0, record);
         if !before.has_record() {
             let step = self.steps.get(entry.0);
@@ -301,7 +307,7 @@ impl Tx for Inner {
         self.undo.note(Deed::MadeHost);
         self.add_host(Some(HostEntry::new(key, owner, Host::default())));
         self.counters.hosts = to_u32(self.hosts.len());
-        self.staged.hosts.push(self.counters.hosts - 1);
+        self.staged.named_hosts.push(self.counters.hosts - 1);
         HostId(self.counters.hosts - 1)
     }
 
@@ -354,6 +360,7 @@ impl Tx for Inner {
         }
         self.undo.note(Deed::Granted(lease));
         self.put_lease(lease);
+        self.held.keep(lease.entry);
         self.stage_state(lease.entry.0);
     }
 
@@ -369,6 +376,7 @@ impl Tx for Inner {
         let Some(lease) = self.leases.get(token) else { return };
         self.undo.note(Deed::Ended(lease));
         self.drop_lease(lease);
+        self.held.forget(lease.entry);
         self.stage_state(lease.entry.0);
         self.staged.rings = true;
     }

@@ -63,6 +63,7 @@ impl Inner {
     /// Takes back what the call did. Says whether that was possible.
     pub(super) fn undo(&mut self) -> bool {
         self.staged = Staged::default();
+        self.held.clear();
         let deeds = std::mem::take(&mut self.undo.deeds);
         if deeds.iter().any(|deed| matches!(deed, Deed::Cleared)) {
             return false;

@@ -1,4 +1,4 @@
-//! Makes rows of what a call changed, and reads back those of single entries.
+//! Makes rows of what a call changed, and reads back the texts of single entries.
 
 use fjall::{Keyspace, OwnedWriteBatch};
 
@@ -6,6 +6,7 @@ use super::codec::{self, ChunkWriter};
 use super::inner::Inner;
 use super::slots::{CHUNK, Slot};
 use super::staged::Staged;
+use super::tx::to_u32;
 use crate::catalog::Rows;
 use crate::entry::Record;
 use crate::error::Result;
@@ -14,8 +15,7 @@ use crate::error::Result;
 pub(super) mod names {
     pub(in super::super) const FORMAT: &str = "format";
     pub(in super::super) const SECRET: &str = "secret";
-    pub(in super::super) const COUNTERS: &str = "counters";
-    pub(in super::super) const CLEAN: &str = "clean";
+    pub(in super::super) const FOLD: &str = "fold";
     pub(in super::super) const NEXT_COLLECTION: &str = "next collection";
     pub(in super::super) const COLLECTION: &str = "collection/";
     pub(in super::super) const PROFILE: &str = "profile/";
@@ -29,90 +29,82 @@ pub(super) fn numbered(name: &str, number: u32) -> Vec<u8> {
 }
 
 /// Rows of gone entries that a call which writes anyway takes away.
-const BURIED_AT_ONCE: usize = 1000;
+const BURIED_AT_ONCE: usize = if cfg!(test) { 3 } else { 1000 };
 
 impl Inner {
     /// All that has to be written.
     pub(super) fn batch(&mut self) -> OwnedWriteBatch {
         let mut staged = std::mem::take(&mut self.staged);
         let mut batch = self.disk.db.batch();
-        let first = self.slots.len() - super::tx::to_u32(staged.fresh.len());
-        self.write_fresh(&mut batch, &staged, first);
-        self.write_states(&mut batch, &mut staged);
-        self.write_records(&mut batch, &staged);
-        self.write_places(&mut batch, &mut staged);
+        let first_fresh = self.slots.len() - to_u32(staged.fresh.len());
+        sort(&mut staged.states);
+        sort(&mut staged.hosts);
+        sort(&mut staged.queues);
+        self.write_fresh(&mut batch, &staged, first_fresh);
+        self.write_records(&mut batch, &mut staged);
+        self.write_places(&mut batch, &staged);
         self.write_meta(&mut batch, &mut staged);
         for event in &staged.events {
             batch.insert(&self.disk.events, event.position.to_be_bytes(), codec::pack(event));
         }
-        self.bury(&mut batch, BURIED_AT_ONCE);
+        self.bury(&mut batch);
+        let row = self.log_row(&staged, first_fresh);
+        let appended = row.len();
+        batch.insert(&self.disk.log, self.fold.next_row(appended).to_be_bytes(), row);
+        self.mark_changed(&staged, first_fresh);
+        self.fold(&mut batch, appended);
         batch
+    }
+
+    fn mark_changed(&mut self, staged: &Staged, first_fresh: u32) {
+        for &number in &staged.states {
+            self.fold.touch_entry(number);
+        }
+        for number in first_fresh..self.slots.len() {
+            self.fold.touch_entry(number);
+        }
+        for &number in &staged.hosts {
+            self.fold.touch_host(number);
+        }
     }
 
     fn write_fresh(&mut self, batch: &mut OwnedWriteBatch, staged: &Staged, first: u32) {
         let mut writer = ChunkWriter::default();
-        let mut start = first;
         for (number, fresh) in (first..).zip(&staged.fresh) {
             let Some(slot) = self.slots.get_mut(number) else { continue };
-            let is_plain = codec::is_of_birth(&fresh.record) || slot.is_removed();
-            slot.set_has_record(!is_plain);
-            let slot = *slot;
-            if !is_plain {
+            let has_record = !slot.is_removed() && !codec::is_of_birth(&fresh.record);
+            slot.set_has_record(has_record);
+            let (queue, offset) = (slot.queue(), slot.offset());
+            if has_record {
                 batch.insert(&self.disk.records, codec::key(number), codec::pack(&fresh.record));
             }
-            writer.add(
-                &slot,
-                self.step_of(number, &slot),
-                self.key_of(slot.queue()),
-                &fresh.url,
-                &fresh.record,
-            );
-            if number + 1 - start == CHUNK {
-                batch.insert(&self.disk.urls, codec::key(start), writer.finish());
-                start = number + 1;
+            writer.add(self.key_of(queue), &fresh.url, &fresh.record);
+            if offset + 1 == CHUNK || number + 1 == self.slots.len() {
+                batch.insert(&self.disk.urls, codec::key(number - offset), writer.finish());
             }
         }
-        if start < self.slots.len() && !staged.fresh.is_empty() {
-            batch.insert(&self.disk.urls, codec::key(start), writer.finish());
-        }
-        // An entry that was handed out by the call that added it.
-        for number in first..self.slots.len() {
-            let Some(lease) = self.leases.of(crate::entry::EntryId(number)) else { continue };
-            let Some(slot) = self.slots.live(number) else { continue };
-            let row = codec::state_row(slot, self.step_of(number, slot), Some(lease));
-            batch.insert(&self.disk.states, codec::key(number), row);
-        }
     }
 
-    fn write_states(&self, batch: &mut OwnedWriteBatch, staged: &mut Staged) {
-        for number in distinct(&mut staged.states) {
-            let row = match self.slots.live(number) {
-                Some(slot) => {
-                    let lease = self.leases.of(crate::entry::EntryId(number));
-                    codec::state_row(slot, self.step_of(number, slot), lease)
-                }
-                None => codec::removed_row(),
-            };
-            batch.insert(&self.disk.states, codec::key(number), row);
-        }
-    }
-
-    fn write_records(&self, batch: &mut OwnedWriteBatch, staged: &Staged) {
-        for (number, record) in &staged.records {
-            batch.insert(&self.disk.records, codec::key(*number), codec::pack(record));
+    fn write_records(&self, batch: &mut OwnedWriteBatch, staged: &mut Staged) {
+        let mut records: Vec<(u32, Record)> = staged.records.drain().collect();
+        records.sort_unstable_by_key(|(number, _)| *number);
+        for (number, record) in records {
+            batch.insert(&self.disk.records, codec::key(number), codec::pack(&record));
         }
         for number in &staged.forgotten {
             batch.remove(&self.disk.records, codec::key(*number));
         }
     }
 
-    fn write_places(&self, batch: &mut OwnedWriteBatch, staged: &mut Staged) {
-        for number in distinct(&mut staged.hosts) {
+    fn write_places(&self, batch: &mut OwnedWriteBatch, staged: &Staged) {
+        let mut named = staged.named_hosts.clone();
+        sort(&mut named);
+        for number in named {
             let host = self.hosts.get(number as usize).and_then(Option::as_ref);
-            let row = host.map(|host| codec::pack(&(&host.key, host.owner, &host.state)));
+            let row = host.map(|host| codec::pack(&(&host.key, host.owner)));
             write(batch, &self.disk.hosts, codec::key(number), row);
         }
-        for number in distinct(&mut staged.queues) {
+        for &number in &staged.queues {
             let queue = self.queues.get(number as usize).and_then(Option::as_ref);
             let row = queue.map(|queue| codec::pack(&(queue.collection, queue.host)));
             write(batch, &self.disk.queues, codec::key(number), row);
@@ -130,36 +122,38 @@ impl Inner {
         if let Some(before) = &staged.catalog_before {
             write_catalog(batch, meta, before.rows(), self.catalog.rows());
         }
-        batch.insert(meta, names::COUNTERS, codec::pack(&self.counters));
     }
 
     /// Takes away rows of entries whose collections are gone.
-    pub(super) fn bury(&mut self, batch: &mut OwnedWriteBatch, limit: usize) {
-        let rest = self.graveyard.len().saturating_sub(limit);
+    fn bury(&mut self, batch: &mut OwnedWriteBatch) {
+        let rest = self.graveyard.len().saturating_sub(BURIED_AT_ONCE);
         for number in self.graveyard.split_off(rest) {
             let key = codec::key(number);
-            batch.remove(&self.disk.states, key);
             batch.remove(&self.disk.records, key);
-            let offset = self.slots.get(number).map_or(0, Slot::offset);
-            if offset == 0 && !self.is_chunk_alive(number) {
+            let is_first = self.slots.get(number).is_some_and(|slot| slot.offset() == 0);
+            if is_first && !self.is_chunk_alive(number) {
                 batch.remove(&self.disk.urls, key);
             }
+            if let Some(slot) = self.slots.get_mut(number) {
+                slot.set_doomed(false);
+            }
+            self.fold.touch_entry(number);
         }
     }
 
     /// Whether an entry is left of those in a row.
     fn is_chunk_alive(&self, first: u32) -> bool {
-        let slots = (0..CHUNK).map_while(|offset| {
+        let mut slots = (0..CHUNK).map_while(|offset| {
             let slot = self.slots.get(first + offset)?;
             (slot.offset() == offset).then_some(slot)
         });
-        slots.into_iter().any(|slot| !slot.is_removed())
+        slots.any(|slot| !slot.is_removed())
     }
 
     /// What an entry requests, and what was learned of it.
     pub(super) fn on_disk(&self, number: u32, slot: &Slot) -> Result<(String, Record)> {
         if !slot.has_record() {
-            return self.newborn(number, slot, |newborn, key| newborn.read(key));
+            return self.text(number, slot, |text, key| text.read(key));
         }
         let row = self.disk.records.get(codec::key(number)).map_err(|cause| self.disk.reading(&cause))?;
         let record = row.ok_or(codec::Unreadable).and_then(|row| codec::unpack(&row));
@@ -169,29 +163,27 @@ impl Inner {
 
     /// What an entry requests.
     pub(super) fn url_on_disk(&self, number: u32, slot: &Slot) -> Result<String> {
-        self.newborn(number, slot, |newborn, key| newborn.url(key))
+        self.text(number, slot, |text, key| text.url(key))
     }
 
-    fn newborn<T>(
+    fn text<T>(
         &self,
         number: u32,
         slot: &Slot,
-        read: impl FnOnce(codec::Newborn<'_>, &str) -> Result<T, codec::Unreadable>,
+        read: impl FnOnce(codec::Text<'_>, &str) -> Result<T, codec::Unreadable>,
     ) -> Result<T> {
         let first = number.saturating_sub(slot.offset());
         let row = self.disk.urls.get(codec::key(first)).map_err(|cause| self.disk.reading(&cause))?;
         let found = row.as_ref().and_then(|row| codec::read_chunk(row).nth(slot.offset() as usize));
-        let read = found
-            .unwrap_or(Err(codec::Unreadable))
-            .and_then(|newborn| read(newborn, self.key_of(slot.queue())));
+        let text = found.unwrap_or(Err(codec::Unreadable));
+        let read = text.and_then(|text| read(text, self.key_of(slot.queue())));
         read.map_err(self.disk.unreadable(format_args!("entry {number}")))
     }
 }
 
-fn distinct(numbers: &mut Vec<u32>) -> impl Iterator<Item = u32> {
+fn sort(numbers: &mut Vec<u32>) {
     numbers.sort_unstable();
     numbers.dedup();
-    numbers.iter().copied()
 }
 
 fn write<K: Into<fjall::UserKey>>(
@@ -238,6 +230,6 @@ fn write_list<T: serde::Serialize + PartialEq>(
         }
     }
     for place in now.len()..before.len() {
-        batch.remove(meta, numbered(name, super::tx::to_u32(place)));
+        batch.remove(meta, numbered(name, to_u32(place)));
     }
 }
