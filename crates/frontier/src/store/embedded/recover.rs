@@ -19,14 +19,16 @@ use crate::catalog::{Catalog, Rows};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::Tally;
 
 /// The form of the rows. Raise it with every change that an older version would misread.
 const FORMAT: u32 = 1;
 
-/// Opens what the folder holds, or prepares an empty one.
-pub(super) fn load(disk: Disk, settings: Arc<Settings>) -> Result<Inner> {
+/// Opens what the folder holds, or prepares an empty one. What is ready is worked out for `now`, or for the time of
+/// the last call.
+pub(super) fn load(disk: Disk, settings: Arc<Settings>, now: Option<Moment>) -> Result<Inner> {
     let secret = identify(&disk)?;
     let catalog = Arc::new(Catalog::new(read_rows(&disk)?, &settings)?);
     let mut inner = Inner::empty(disk, settings, catalog, secret);
@@ -35,6 +37,9 @@ pub(super) fn load(disk: Disk, settings: Arc<Settings>) -> Result<Inner> {
     recovery.read_names()?;
     recovery.read_pages()?;
     recovery.read_log()?;
+    if let Some(now) = now {
+        recovery.inner.counters.now = now;
+    }
     Ok(recovery.settle_in())
 }
 
