@@ -53,7 +53,7 @@ pub enum Durability {
 }
 
 /// How a folder is used.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What a call that has returned survives.
     pub durability: Durability,
