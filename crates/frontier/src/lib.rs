@@ -22,5 +22,5 @@ mod engine;
 pub use error::{Error, Result};
 pub use moment::Moment;
 pub use settings::Settings;
-pub use store::{Durability, Embedded, Memory, Options};
+pub use store::{Checked, Durability, Embedded, Finding, Memory, Options};
 pub use verbs::Frontier;

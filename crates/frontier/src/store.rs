@@ -10,7 +10,7 @@ use forager_core::time::Interval;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-pub use embedded::{Durability, Embedded, Options};
+pub use embedded::{Checked, Durability, Embedded, Finding, Options};
 pub use memory::Memory;
 
 use crate::catalog::{Catalog, Change};

@@ -4,6 +4,8 @@
 //! and choosing the next one ask no disk. The texts and what was learned lie in a database of
 //! key spaces; each call is one atomic batch there. After a crash the memory is rebuilt from it.
 
+mod backup;
+mod check;
 mod clear;
 mod codec;
 mod disk;
@@ -31,6 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+pub use self::check::{Checked, Finding};
 use self::disk::Disk;
 use self::inner::Inner;
 use super::LocalStore;
@@ -102,7 +105,31 @@ impl Embedded {
     /// Ends in good order, so that the next start is quick. Dropping does the same, but cannot tell
     /// what went wrong.
     pub fn close(self) -> Result<()> {
+        self.lock().ensure_usable()?;
+        self.disk.settle();
         self.disk.sync().map_err(|problem| self.disk.storage(problem))
+    }
+
+    /// Looks for what is not as it should be, in memory and in the folder. Calls wait meanwhile.
+    pub fn check(&self) -> Result<Vec<Finding>> {
+        self.audit().map(|checked| checked.findings)
+    }
+
+    /// Like [`check`](Self::check), and tells what was looked at.
+    pub fn audit(&self) -> Result<Checked> {
+        let mut guarded = self.lock();
+        guarded.begin(Moment::ZERO)?;
+        guarded.inner.check()
+    }
+
+    /// Copies all as it is now to a new folder, which can be opened like this one. Calls go on meanwhile.
+    pub fn backup(&self, target: &Path) -> Result<()> {
+        let snapshot = {
+            let mut guarded = self.lock();
+            guarded.begin(Moment::ZERO)?;
+            self.disk.db.snapshot()
+        };
+        backup::copy(&self.disk, &snapshot, target)
     }
 
     fn lock(&self) -> MutexGuard<'_, Guarded> {
@@ -127,12 +154,23 @@ impl Embedded {
     }
 }
 
-impl Guarded {
-    fn begin(&mut self, now: Moment) -> Result<()> {
-        if let Some((problem, since)) = &self.stopped {
-            let path = self.inner.disk.path().to_owned();
-            return Err(Error::Stopped { path, problem: problem.clone(), since: *since });
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        if self.lock().stopped.is_none() {
+            self.disk.settle();
         }
+    }
+}
+
+impl Guarded {
+    fn ensure_usable(&self) -> Result<()> {
+        let Some((problem, since)) = &self.stopped else { return Ok(()) };
+        let path = self.inner.disk.path().to_owned();
+        Err(Error::Stopped { path, problem: problem.clone(), since: *since })
+    }
+
+    fn begin(&mut self, now: Moment) -> Result<()> {
+        self.ensure_usable()?;
         if !self.inner.staged.is_empty() {
             self.reload()?;
         }

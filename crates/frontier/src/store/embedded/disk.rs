@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
@@ -13,6 +14,8 @@ use crate::error::{Error, Result};
 const MIB: u64 = 1024 * 1024;
 /// Old journals are what makes a folder larger than its data, and opening slow.
 const MAX_JOURNALS: u64 = 128 * MIB;
+/// What is read in no time at the next start.
+const SMALL_JOURNAL: u64 = 4 * MIB;
 
 /// The key spaces.
 #[derive(Clone)]
@@ -105,6 +108,24 @@ impl Disk {
                 synced.map_err(|cause| cause.to_string())
             }
             None => self.db.persist(PersistMode::SyncData).map_err(|cause| self.cause(&cause)),
+        }
+    }
+
+    /// Writes out what is only in the journal, so that the next start need not read it. Gives up
+    /// after a while: it is only for speed.
+    pub(super) fn settle(&self) {
+        if self.db.write_buffer_size() < SMALL_JOURNAL {
+            return;
+        }
+        for keyspace in self.keyspaces() {
+            if keyspace.rotate_memtable().is_err() {
+                return;
+            }
+        }
+        let patience = Instant::now() + Duration::from_secs(10);
+        let is_busy = || self.keyspaces().iter().any(|keyspace| keyspace.sealed_memtable_count() > 0);
+        while is_busy() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -226,7 +247,7 @@ pub(super) fn advice(cause: &std::io::Error) -> String {
 }
 
 /// An error of fjall in plain words; its own are those of a debugger.
-fn plain(cause: &fjall::Error) -> String {
+pub(super) fn plain(cause: &fjall::Error) -> String {
     use fjall::LsmError;
     let text = match cause {
         fjall::Error::Io(io) | fjall::Error::Storage(LsmError::Io(io)) => return io.to_string(),

@@ -65,9 +65,4 @@ impl Leases {
     pub(super) fn iter(&self) -> impl Iterator<Item = Lease> {
         self.by_token.values().copied()
     }
-
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.by_token.len()
-    }
 }

@@ -66,6 +66,11 @@ impl Rotation {
         self.rotas.remove(&collection);
     }
 
+    /// How many queues it has.
+    pub(super) fn len(&self) -> usize {
+        self.rotas.values().map(|rota| rota.open.len() + rota.closed.len() + rota.asleep.len()).sum()
+    }
+
     /// The queues with something due by `now` that is not ready yet.
     pub(super) fn due(&self, now: Moment) -> Vec<QueueId> {
         let due = |rota: &Rota| first(rota.asleep.iter(), |due| *due <= now.second());

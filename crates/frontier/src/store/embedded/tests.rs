@@ -353,6 +353,7 @@ proptest! {
         for call in &calls {
             now = now.after_millis(call.later);
             prop_assert_eq!(run(&store, call, now), run(&model, call, now), "{:?}", call);
+            prop_assert_eq!(store.check().expect("the store can be checked"), []);
             if call.restart {
                 drop(store);
                 store = open(folder.path());
@@ -362,5 +363,13 @@ proptest! {
             let expected = model.transact(now, |tx| look_at(tx, now)).expect("the model can be looked at");
             prop_assert_eq!(seen, expected, "after {:?}", call);
         }
+        let copy = folder.path().with_extension("copy");
+        store.backup(&copy).expect("the store can be copied");
+        let copied = open(&copy);
+        prop_assert_eq!(copied.check().expect("the copy can be checked"), []);
+        let seen = copied.transact(now, |tx| look_at(tx, now)).expect("the copy can be looked at");
+        let expected = model.transact(now, |tx| look_at(tx, now)).expect("the model can be looked at");
+        prop_assert_eq!(seen, expected, "in the copy");
+        std::fs::remove_dir_all(&copy).expect("the copy can be removed");
     }
 }

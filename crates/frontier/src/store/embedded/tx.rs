@@ -118,7 +118,7 @@ impl Inner {
         self.host_at(host).is_some_and(|host| host.owner == owner && *host.key == *key)
     }
 
-    fn find_host(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
+    pub(super) fn find_host(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
         self.names.host(owner, key, |host| self.is_host(host, owner, key))
     }
 
