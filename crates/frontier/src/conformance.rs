@@ -14,6 +14,8 @@
     clippy::unwrap_used,
     clippy::missing_panics_doc,
     clippy::float_cmp,
+    clippy::wildcard_imports,
+    clippy::enum_glob_use,
     reason = "these are tests, though of other crates too: their names are what they say"
 )]
 

@@ -7,6 +7,8 @@
 //!
 //! `FORAGER_SOAK_ROUNDS` makes it longer.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,7 +18,7 @@ use std::time::Duration;
 
 use common::audit::Auditor;
 use common::calls::{Call, Caller, sequence};
-use common::{close, open, setting, wait};
+use common::{close, is_sound, open, setting, wait};
 use forager_frontier::{Memory, Settings};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
@@ -111,6 +113,7 @@ async fn kill_and_compare(folder: &Path, seed: u64, kills: usize) {
         let acknowledged = kill_after(child, after, Duration::from_micros(pause), model.steps);
         model.make(&calls[model.steps..acknowledged]).await;
         let store = open(folder, Settings::default());
+        is_sound(&store);
         let found = model.caller.see_all(&store).await;
         if found != model.caller.see_all(&model.memory).await {
             // The call that was under way was done, though nobody was told.

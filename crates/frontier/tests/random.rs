@@ -4,6 +4,8 @@
 //! `FORAGER_SOAK_STEPS` makes it longer; a failure prints the seed to replay it with `FORAGER_SEED`,
 //! and the shortest sequence of calls that fails.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -11,7 +13,7 @@ use std::path::Path;
 
 use common::audit::Auditor;
 use common::calls::{Call, Caller, calls, runner};
-use common::{close, open, setting, wait};
+use common::{close, is_sound, open, setting, wait};
 use forager_frontier::{Frontier, Memory, Settings};
 use proptest::prelude::*;
 
@@ -79,6 +81,7 @@ async fn agree(folder: &Path, steps: &[Step]) -> Result<(), TestCaseError> {
             let what = format!("after step {number}, {step:?}");
             same(&what, &caller.see_all(&model).await, &other.see_all(&store).await)?;
             counts_are_right(&what, &caller, &store).await?;
+            is_sound(&store);
         }
     }
     Ok(())
@@ -104,7 +107,7 @@ async fn counts_are_right(what: &str, caller: &Caller, store: &dyn Frontier) -> 
 
 #[test]
 fn the_store_and_the_model_agree_call_by_call() {
-    let count = setting("FORAGER_SOAK_STEPS", 3000);
+    let count = setting("FORAGER_SOAK_STEPS", 2000);
     let is_soak = std::env::var_os("FORAGER_SOAK_STEPS").is_some();
     let drawn = std::hash::RandomState::new().build_hasher().finish();
     let seed = setting("FORAGER_SEED", if is_soak { usize::try_from(drawn).unwrap_or(1) } else { 1 });

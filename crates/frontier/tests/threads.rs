@@ -4,13 +4,15 @@
 //! hold in any order: tokens tell which lease was granted first, and a stamp is drawn before and after
 //! each call from a counter that all share.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{close, open, setting, wait};
+use common::{close, is_sound, open, setting, wait};
 use forager_core::scope::extent::Kind as Scope;
 use forager_core::scope::{Profile, Seed};
 use forager_core::time::Interval;
@@ -270,6 +272,7 @@ fn eight_threads_never_get_in_each_others_way() {
         let stats = wait(store.stats(Some("c"), now)).unwrap().remove(0);
         (entries, stats)
     };
+    is_sound(&store);
     let (entries, stats) = see(&store);
     let count = |state| entries.iter().filter(|entry| entry.state == state).count() as u64;
     assert_eq!([stats.queued, stats.in_flight, stats.done, stats.failed], State::ALL.map(count));
@@ -277,5 +280,6 @@ fn eight_threads_never_get_in_each_others_way() {
     assert_eq!(stats.tally.fetches, completed, "every accepted report was counted once");
     close(store);
     let store = open(folder.path(), settings);
+    is_sound(&store);
     assert_eq!(see(&store), (entries, stats), "and all of it is there after a restart");
 }

@@ -34,6 +34,9 @@ async fn when_due(world: &mut World, report: impl FnOnce(Token) -> Report) -> Co
     world.complete(report(leased.token)).await
 }
 
+/// What a worker reports of a lease.
+type ReportOf = Box<dyn Fn(Token) -> Report>;
+
 fn error(error: FetchError) -> impl Fn(Token) -> Report {
     move |token| Report { token: token.0, error: Some(error), ..Report::default() }
 }
@@ -98,7 +101,7 @@ pub async fn a_change_is_told_in_the_same_call(world: World) {
 pub async fn whether_it_changed_is_told_by_the_worker_or_the_fingerprint(world: World) {
     let said = |changed, fingerprint: Option<&str>, code| {
         let fingerprint = fingerprint.map(ToOwned::to_owned);
-        move |token: Token| Report { changed, fingerprint, ..answered(token, code) }
+        move |token: Token| Report { fingerprint, changed, ..answered(token, code) }
     };
     let cases = [
         ("same fingerprint", None, Some("one"), 200, false, "one"),
@@ -138,7 +141,7 @@ pub async fn failures_touch_nothing_that_was_learned(world: World) {
     }
     let learned = world.the_entry("c", HOME).await.record;
     for (number, report) in (1..).zip([
-        Box::new(error(FetchError::Timeout)) as Box<dyn Fn(Token) -> Report>,
+        Box::new(error(FetchError::Timeout)) as ReportOf,
         Box::new(error(FetchError::Network)),
         Box::new(status(500)),
         Box::new(status(503)),
@@ -310,7 +313,7 @@ pub async fn failures_do_not_count_down(world: World) {
 }
 
 pub async fn a_limited_page_is_tried_again_so_often_and_then_given_up(world: World) {
-    let cases: [(&str, Box<dyn Fn(Token) -> Report>, u32); 8] = [
+    let cases: [(&str, ReportOf, u32); 8] = [
         ("429", Box::new(status(429)), 3),
         ("503", Box::new(status(503)), 3),
         ("500", Box::new(status(500)), 5),

@@ -7,7 +7,7 @@ use super::World;
 use super::world::*;
 use crate::entry::State;
 use crate::error::Error;
-use crate::verbs::{Image, LeaseAnswer, LeaseRequest, Link};
+use crate::verbs::{Action, Image, LeaseAnswer, LeaseRequest, Link};
 
 const HOME: &str = "https://a.example/";
 
@@ -167,8 +167,7 @@ pub async fn what_was_imported_takes_part_in_everything(mut world: World) {
     let image =
         Image { url: "https://a.example/x".into(), priority: 640, ..export(&mut world, "c").await.remove(0) };
     world.frontier().import("c", &[image], world.now).await.unwrap();
-    use crate::verbs::Action::*;
-    assert_eq!(world.find("c", HOME, ["https://a.example/x"]).await, [Improved]);
+    assert_eq!(world.find("c", HOME, ["https://a.example/x"]).await, [Action::Improved]);
     assert_eq!(world.priority("c", "https://a.example/x").await, 800);
     assert_eq!(world.lease_urls(9).await, [HOME, "https://a.example/x"]);
 }

@@ -284,10 +284,10 @@ impl Caller {
                 let tokens: Vec<Token> = picks.iter().map(|&pick| self.token(pick)).collect();
                 let hold = Interval::from_secs_f64(f64::from(u16::from(hold % 9) * 60));
                 let answer = frontier.extend(&tokens, hold, now).await;
-                let held = answer.as_ref().map(|changes| {
+                let extended = answer.as_ref().map(|changes| {
                     changes.iter().filter_map(|change| Some((change.token, change.until?))).collect()
                 });
-                Answer { extended: held.unwrap_or_default(), ..told(answer) }
+                Answer { extended: extended.unwrap_or_default(), ..told(answer) }
             }
             Call::Release(picks) => {
                 let tokens: Vec<Token> = picks.iter().map(|&pick| self.token(pick)).collect();
@@ -480,8 +480,8 @@ fn found(collection: u8, source: u8, depth: u8, links: &[(u8, u8)], now: Moment)
     });
     Page {
         collection: collection_name(collection).to_owned(),
-        source: (source % 4 != 0).then(|| url(source)),
-        seed: (source % 5 != 0).then(|| seed(depth, 0).url),
+        source: (!source.is_multiple_of(4)).then(|| url(source)),
+        seed: (!source.is_multiple_of(5)).then(|| seed(depth, 0).url),
         depth: u32::from(depth % 4),
         links: links.collect(),
     }

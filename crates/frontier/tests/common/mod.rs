@@ -9,18 +9,28 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use forager_frontier::conformance::Place;
-use forager_frontier::{Embedded, Frontier, Options, Result, Settings};
+use forager_frontier::{Durability, Embedded, Frontier, Options, Result, Settings};
 use tempfile::TempDir;
+
+/// How tests open stores: with small caches, for they open many at once.
+pub fn options(durability: Durability) -> Options {
+    Options { durability, cache_bytes: 4 * 1024 * 1024 }
+}
 
 /// Opens the store in a folder.
 pub fn try_open(path: &Path, settings: Settings) -> Result<Embedded> {
-    // Small caches: tests open many stores at once.
-    Embedded::open(path, settings, Options { cache_bytes: 4 * 1024 * 1024, ..Options::default() })
+    Embedded::open(path, settings, options(Durability::Process))
 }
 
 /// Opens the store in a folder, which must work.
 pub fn open(path: &Path, settings: Settings) -> Embedded {
     try_open(path, settings).unwrap_or_else(|error| panic!("{} does not open: {error}", path.display()))
+}
+
+/// Everything in the store, in memory and on disk, is as it should be.
+pub fn is_sound(store: &Embedded) {
+    let findings = store.check().unwrap();
+    assert!(findings.is_empty(), "not as it should be: {findings:#?}");
 }
 
 /// Ends a store as a process does that is asked to.
