@@ -96,7 +96,8 @@ impl RunFolder {
         if path.exists() {
             bail!("{} is there already; remove it first", path.display());
         }
-        std::fs::create_dir_all(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+        std::fs::create_dir_all(&path)
+            .with_context(|| format!("cannot make the folder {}", path.display()))?;
         let needed = args.urls.saturating_mul(BYTES_PER_URL) >> 20;
         progress::note(&format!("needs about {needed} MiB in {}", path.display()));
         Ok(Self { path, keep: args.keep })

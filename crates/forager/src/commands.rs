@@ -27,9 +27,9 @@ mod select;
 mod upkeep;
 mod url;
 
+use crate::Outcome;
 use crate::bench;
 use crate::cli::BenchCommand;
-use crate::Outcome;
 use crate::cli::{Command, HostCommand};
 
 /// Runs a command.

@@ -53,7 +53,7 @@ pub enum Durability {
 }
 
 /// How a folder is used.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What a call that has returned survives.
     pub durability: Durability,
@@ -91,7 +91,7 @@ impl Embedded {
     /// Opens the folder at `path`, or makes it.
     pub fn open(path: impl AsRef<Path>, settings: Settings, options: Options) -> Result<Self> {
         let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
-        let inner = recover::load(disk.clone(), Arc::new(settings))?;
+        let inner = recover::load(disk.clone(), Arc::new(settings), None)?;
         Ok(Self {
             state: Mutex::new(Guarded { inner, stopped: None }),
             bell: watch::Sender::new(0),
@@ -118,7 +118,7 @@ impl Embedded {
     /// Like [`check`](Self::check), and tells what was looked at.
     pub fn audit(&self) -> Result<Checked> {
         let mut guarded = self.lock();
-        guarded.begin(Moment::ZERO)?;
+        guarded.begin(None)?;
         guarded.inner.check()
     }
 
@@ -126,7 +126,7 @@ impl Embedded {
     pub fn backup(&self, target: &Path) -> Result<()> {
         let snapshot = {
             let mut guarded = self.lock();
-            guarded.begin(Moment::ZERO)?;
+            guarded.begin(None)?;
             self.disk.db.snapshot()
         };
         backup::copy(&self.disk, &snapshot, target)
@@ -169,15 +169,19 @@ impl Guarded {
         Err(Error::Stopped { path, problem: problem.clone(), since: *since })
     }
 
-    fn begin(&mut self, now: Moment) -> Result<()> {
+    /// Readies the store for a call. What is ready depends on the time, so that a clock which was set back
+    /// has everything filed anew.
+    fn begin(&mut self, now: Option<Moment>) -> Result<()> {
         self.ensure_usable()?;
-        if !self.inner.staged.is_empty() {
-            self.reload()?;
+        let latest = self.inner.counters.now;
+        let now = now.map_or(latest, |now| latest.advanced(now));
+        if now < latest || !self.inner.staged.is_empty() {
+            self.reload(now)?;
         }
         let inner = &mut self.inner;
+        inner.counters.now = now;
         inner.undo.begin(inner.counters);
         inner.staged.rings = false;
-        inner.counters.now = inner.counters.now.max(now);
         Ok(())
     }
 
@@ -193,12 +197,13 @@ impl Guarded {
 
     /// Brings the memory back to what is on disk.
     fn undo(&mut self) -> Result<()> {
-        if self.inner.undo() { Ok(()) } else { self.reload() }
+        if self.inner.undo() { Ok(()) } else { self.reload(self.inner.counters.now) }
     }
 
-    fn reload(&mut self) -> Result<()> {
+    /// Rebuilds the memory, as it is at a time.
+    fn reload(&mut self, now: Moment) -> Result<()> {
         let (disk, settings) = (self.inner.disk.clone(), self.inner.settings.clone());
-        match recover::load(disk, settings) {
+        match recover::load(disk, settings, Some(now)) {
             Ok(inner) => {
                 self.inner = inner;
                 Ok(())
@@ -217,10 +222,15 @@ impl Guarded {
 impl LocalStore for Embedded {
     type Tx = Inner;
 
-    fn transact<R>(&self, now: Moment, call: impl FnOnce(&mut Inner) -> Result<R>) -> Result<R> {
+    fn transact<R>(
+        &self,
+        now: Option<Moment>,
+        call: impl FnOnce(&mut Inner, Moment) -> Result<R>,
+    ) -> Result<R> {
         let mut guarded = self.lock();
         guarded.begin(now)?;
-        let result = match call(&mut guarded.inner) {
+        let now = guarded.inner.counters.now;
+        let result = match call(&mut guarded.inner, now) {
             Ok(result) => result,
             Err(error) => {
                 guarded.undo()?;

@@ -141,7 +141,7 @@ impl Inner {
             let is_filed = queue.filed == Filed::Nowhere || has(is_in);
             checked.queue(queue.number, is_filed, "the rotation does not have it");
             filed += usize::from(queue.filed != Filed::Nowhere);
-            let is_known = self.names.queue(queue.collection, queue.host) == Some(queue.number);
+            let is_known = self.find_queue(queue.collection, self.key_of(queue.number)) == Some(queue.number);
             checked.queue(queue.number, is_known, "it cannot be found by its name");
             let host = self.host_at(queue.host);
             let is_its = host.is_some_and(|host| host.queues.contains(&queue.number));
@@ -177,7 +177,7 @@ impl Inner {
             let Some(host) = self.host_at(number) else { continue };
             let is_right = host.leases == leases.remove(&number).unwrap_or_default();
             checked.host(number, is_right, "what it has under way is not what is leased");
-            let is_known = self.find_host(host.owner, &host.key) == Some(number);
+            let is_known = self.names.host(host.owner, &host.key) == Some(number);
             checked.host(number, is_known, "it cannot be found by its name");
         }
     }
@@ -226,7 +226,7 @@ impl Inner {
 
     /// What a start after a crash would find is what is in memory.
     fn check_folder(&self, checked: &mut Checked) -> Result<()> {
-        let found = recover::load(self.disk.clone(), self.settings.clone())?;
+        let found = recover::load(self.disk.clone(), self.settings.clone(), Some(self.counters.now))?;
         let differs = "the folder has it otherwise than the memory";
         for number in 0..self.slots.len().max(found.slots.len()) {
             let row = |inner: &Self| {

@@ -1,7 +1,8 @@
 //! Drops a whole collection.
 
 use super::inner::Inner;
-use crate::entry::{CollectionId, EntryId, HostId};
+use super::queue::Queue;
+use crate::entry::{CollectionId, EntryId};
 
 impl Inner {
     /// Drops the entries and queues of a collection, and the hosts of its own. The rows of its queues
@@ -47,11 +48,16 @@ impl Inner {
             let Some(queue) = self.queues[place].take_if(|queue| queue.collection == collection) else {
                 continue;
             };
-            self.names.remove_queue(collection, queue.host);
+            self.forget_queue(&queue);
             self.staged.queues.push(queue.number.0);
-            if let Some(host) = self.host_mut(queue.host) {
-                host.queues.retain(|known| *known != queue.number);
-            }
+        }
+    }
+
+    /// Takes a queue away from its host.
+    pub(super) fn forget_queue(&mut self, queue: &Queue) {
+        if let Some(Some(host)) = self.hosts.get_mut(queue.host.0 as usize) {
+            self.names.remove_queue(queue.collection, &host.key);
+            host.queues.retain(|known| *known != queue.number);
         }
     }
 
@@ -59,7 +65,7 @@ impl Inner {
         for number in 0..super::tx::to_u32(self.hosts.len()) {
             let place = &mut self.hosts[number as usize];
             let Some(host) = place.take_if(|host| host.owner == Some(collection)) else { continue };
-            self.names.remove_host(HostId(number), host.owner, &host.key);
+            self.names.remove_host(host.owner, &host.key);
             self.staged.named_hosts.push(number);
         }
     }

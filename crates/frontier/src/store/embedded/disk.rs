@@ -52,7 +52,7 @@ impl Disk {
     /// Opens the folder, or makes it.
     pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<Self> {
         prepare(path)?;
-        let failed = |cause| opening(path, cause);
+        let failed = |cause| opening(path, &cause);
         let db = Database::builder(path)
             .cache_size(cache_bytes)
             .max_journaling_size(MAX_JOURNALS)
@@ -214,15 +214,15 @@ fn prepare(path: &Path) -> Result<()> {
 }
 
 /// What to say when the folder cannot be opened.
-fn opening(path: &Path, cause: fjall::Error) -> Error {
+fn opening(path: &Path, cause: &fjall::Error) -> Error {
     let path = path.to_owned();
-    match (&cause, io_cause(&cause)) {
+    match (cause, io_cause(cause)) {
         (fjall::Error::Locked, _) => Error::Locked { path },
         (_, Some(io)) if io.kind() == ErrorKind::NotFound => {
             Error::Damaged { path, problem: "a file is missing".to_owned() }
         }
         (_, Some(io)) => Error::Storage { path, problem: advice(io) },
-        _ => Error::Damaged { path, problem: plain(&cause) },
+        _ => Error::Damaged { path, problem: plain(cause) },
     }
 }
 

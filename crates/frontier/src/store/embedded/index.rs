@@ -58,16 +58,37 @@ impl Index {
         self.shards.iter().map(HashTable::len).sum()
     }
 
-    /// Makes room for so many entries at once.
-    pub(super) fn reserve(&mut self, entries: usize, slots: &Slots) {
+    /// Adds all entries that there are, to an empty index.
+    ///
+    /// One by one each would be somewhere else in memory than the last. So they are taken in batches,
+    /// and each batch in the order of the shards.
+    pub(super) fn fill(&mut self, slots: &Slots) {
+        const BATCH: usize = 1 << 21;
+        const PARTS: usize = 1 << PART_BITS;
         let rehash = |number: &u32| slots.get(*number).map_or(0, |slot| spread(slot.hash));
         for shard in &mut self.shards {
-            shard.reserve(entries >> SHARD_BITS, rehash);
+            shard.reserve(slots.len() as usize >> SHARD_BITS, rehash);
+        }
+        let mut parts: Vec<Vec<(u64, u32)>> = vec![Vec::new(); PARTS];
+        let mut live = slots.iter().peekable();
+        while live.peek().is_some() {
+            for (number, slot) in live.by_ref().take(BATCH) {
+                parts[part(slot.hash)].push((slot.hash, number));
+            }
+            for (hash, number) in parts.iter_mut().flat_map(|part| part.drain(..)) {
+                self.shards[shard(hash)].insert_unique(spread(hash), number, rehash);
+            }
         }
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "twelve bits")]
+/// Entries are added at the start in so many parts, each of several shards.
+const PART_BITS: u32 = 8;
+
+fn part(hash: u64) -> usize {
+    (hash >> (64 - PART_BITS)) as usize
+}
+
 fn shard(hash: u64) -> usize {
     (hash >> (64 - SHARD_BITS)) as usize
 }
@@ -77,64 +98,52 @@ fn spread(hash: u64) -> u64 {
     hash.rotate_left(SHARD_BITS)
 }
 
-/// Which hosts and queues there are.
-#[derive(Debug, Default)]
+/// Which hosts and queues there are, by the hashes of their keys. What is said of equal hashes of
+/// entries holds for them too, and there are far fewer of them.
+#[derive(Debug)]
 pub(super) struct Names {
-    hosts: HashTable<u32>,
-    queues: FxHashMap<(CollectionId, HostId), QueueId>,
+    secret: u64,
+    hosts: FxHashMap<(Option<CollectionId>, u64), HostId>,
+    queues: FxHashMap<(CollectionId, u64), QueueId>,
 }
 
 impl Names {
-    fn host_hash(owner: Option<CollectionId>, key: &str) -> u64 {
-        xxh3_64_with_seed(key.as_bytes(), owner.map_or(0, |owner| u64::from(owner.0) + 1))
+    /// No names yet.
+    pub(super) fn new(secret: u64) -> Self {
+        Self { secret, hosts: FxHashMap::default(), queues: FxHashMap::default() }
     }
 
-    /// The host with this key; `is_it` compares a number with it.
-    pub(super) fn host(
-        &self,
-        owner: Option<CollectionId>,
-        key: &str,
-        is_it: impl Fn(HostId) -> bool,
-    ) -> Option<HostId> {
-        self.hosts
-            .find(Self::host_hash(owner, key), |number| is_it(HostId(*number)))
-            .map(|number| HostId(*number))
+    fn hash(&self, key: &str) -> u64 {
+        xxh3_64_with_seed(key.as_bytes(), self.secret)
     }
 
-    /// Adds a host; `known` gives the names of those there are.
-    pub(super) fn add_host<'a>(
-        &mut self,
-        host: HostId,
-        owner: Option<CollectionId>,
-        key: &str,
-        known: impl Fn(HostId) -> (&'a str, Option<CollectionId>),
-    ) {
-        let rehash = |number: &u32| {
-            let (key, owner) = known(HostId(*number));
-            Self::host_hash(owner, key)
-        };
-        self.hosts.insert_unique(Self::host_hash(owner, key), host.0, rehash);
+    /// The host with this key.
+    pub(super) fn host(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
+        self.hosts.get(&(owner, self.hash(key))).copied()
+    }
+
+    /// Adds a host.
+    pub(super) fn add_host(&mut self, host: HostId, owner: Option<CollectionId>, key: &str) {
+        self.hosts.insert((owner, self.hash(key)), host);
     }
 
     /// Forgets a host.
-    pub(super) fn remove_host(&mut self, host: HostId, owner: Option<CollectionId>, key: &str) {
-        if let Ok(found) = self.hosts.find_entry(Self::host_hash(owner, key), |known| *known == host.0) {
-            found.remove();
-        }
+    pub(super) fn remove_host(&mut self, owner: Option<CollectionId>, key: &str) {
+        self.hosts.remove(&(owner, self.hash(key)));
     }
 
-    /// The queue of a collection at a host.
-    pub(super) fn queue(&self, collection: CollectionId, host: HostId) -> Option<QueueId> {
-        self.queues.get(&(collection, host)).copied()
+    /// The queue of a collection with this key.
+    pub(super) fn queue(&self, collection: CollectionId, key: &str) -> Option<QueueId> {
+        self.queues.get(&(collection, self.hash(key))).copied()
     }
 
     /// Adds a queue.
-    pub(super) fn add_queue(&mut self, queue: QueueId, collection: CollectionId, host: HostId) {
-        self.queues.insert((collection, host), queue);
+    pub(super) fn add_queue(&mut self, queue: QueueId, collection: CollectionId, key: &str) {
+        self.queues.insert((collection, self.hash(key)), queue);
     }
 
     /// Forgets a queue.
-    pub(super) fn remove_queue(&mut self, collection: CollectionId, host: HostId) {
-        self.queues.remove(&(collection, host));
+    pub(super) fn remove_queue(&mut self, collection: CollectionId, key: &str) {
+        self.queues.remove(&(collection, self.hash(key)));
     }
 }

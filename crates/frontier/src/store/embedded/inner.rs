@@ -88,7 +88,7 @@ impl Inner {
             tallies: FxHashMap::default(),
             slots: Slots::default(),
             index: Index::new(secret),
-            names: Names::default(),
+            names: Names::new(secret),
             hosts: Vec::new(),
             queues: Vec::new(),
             leases: Leases::default(),
@@ -145,7 +145,7 @@ impl Inner {
         self.index.insert(slot.hash, number, &self.slots);
         self.steps.set(number, step, slot.state() == State::Queued);
         self.enter(number);
-        self.refile(slot.queue());
+        self.refile_moved(slot.queue());
         number
     }
 
@@ -158,7 +158,7 @@ impl Inner {
         if let Some(slot) = self.slots.get_mut(number) {
             slot.remove();
         }
-        self.refile(slot.queue());
+        self.refile_moved(slot.queue());
     }
 
     /// Puts back an entry that was taken out.
@@ -170,7 +170,7 @@ impl Inner {
         self.index.insert(slot.hash, number, &self.slots);
         self.steps.set(number, step, slot.state() == State::Queued);
         self.enter(number);
-        self.refile(slot.queue());
+        self.refile_moved(slot.queue());
     }
 
     /// Gives an entry another standing, and moves it to where it belongs.
@@ -191,15 +191,15 @@ impl Inner {
         }
         if !stays {
             self.enter(number);
-            self.refile(slot.queue());
+            self.refile_moved(slot.queue());
             if slot.queue() != before.queue() {
-                self.refile(before.queue());
+                self.refile_moved(before.queue());
             }
         }
     }
 
     /// Counts an entry in at its queue.
-    pub(super) fn enter(&mut self, number: u32) {
+    fn enter(&mut self, number: u32) {
         let now = self.counters.now.second();
         let Some(slot) = self.slots.get_mut(number) else { return };
         let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else { return };
@@ -227,6 +227,15 @@ impl Inner {
             queue.drop_ready(number, &self.slots);
         } else if slot.state() == State::Queued {
             queue.drop_waiting(&self.slots);
+        }
+    }
+
+    /// Files a queue where it belongs after one of its entries has moved. If it is filed by its host,
+    /// and still has something ready, nothing has changed.
+    fn refile_moved(&mut self, number: QueueId) {
+        let Some(queue) = self.queue_at(number) else { return };
+        if queue.ready == 0 || !matches!(queue.filed, Filed::Open(_) | Filed::Closed(_)) {
+            self.refile(number);
         }
     }
 

@@ -97,6 +97,14 @@ impl Queue {
         }
     }
 
+    /// The turn by which it is served, if it is ready and open.
+    pub(super) fn open_since(&self) -> Option<(u64, QueueId)> {
+        match self.filed {
+            Filed::Open(turn) => Some((turn, self.number)),
+            _ => None,
+        }
+    }
+
     fn waiting_count(&self) -> u64 {
         self.counts[State::Queued as usize] - self.ready
     }
@@ -119,6 +127,17 @@ impl Queue {
             self.buckets.insert(place, Bucket { priority, by_arrival: Heap::new(), by_due: Heap::new() });
         }
         &mut self.buckets[place]
+    }
+
+    /// Takes in entries that are queued, in the order of their numbers.
+    pub(super) fn fill(&mut self, entries: &[(u32, Slot)]) {
+        for (number, slot) in entries {
+            if slot.is_ready() {
+                self.add_ready(*number, slot);
+            } else {
+                self.add_waiting(*number, slot.due);
+            }
+        }
     }
 
     /// Takes in an entry that is not due.
@@ -222,16 +241,16 @@ impl Queue {
     /// Makes ready what is due by `now`.
     pub(super) fn wake(&mut self, slots: &mut Slots, now: u32) {
         for _ in 0..FEW {
-            if self.next_due(slots).is_none_or(|due| due > now) {
+            if self.waiting.peek().is_none_or(|Reverse((due, _))| *due > now) {
                 return;
             }
-            if let Some(Reverse((_, number))) = self.waiting.pop() {
+            if let Some(Reverse((due, number))) = self.waiting.pop()
+                && waits(self.number, slots, due, number)
+            {
                 self.wake_one(slots, number);
             }
         }
-        if self.next_due(slots).is_some_and(|due| due <= now) {
-            self.wake_many(slots, now);
-        }
+        self.wake_many(slots, now);
     }
 
     fn wake_one(&mut self, slots: &mut Slots, number: u32) {

@@ -12,21 +12,24 @@ use super::disk::Disk;
 use super::fold::{self, Fold};
 use super::inner::{HostEntry, Inner};
 use super::log::{self, Note};
-use super::slots::Slot;
+use super::queue::Queue;
+use super::slots::{Slot, Slots};
 use super::tx::to_u32;
 use super::write::names;
 use crate::catalog::{Catalog, Rows};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::Tally;
 
 /// The form of the rows. Raise it with every change that an older version would misread.
 const FORMAT: u32 = 1;
 
-/// Opens what the folder holds, or prepares an empty one.
-pub(super) fn load(disk: Disk, settings: Arc<Settings>) -> Result<Inner> {
+/// Opens what the folder holds, or prepares an empty one. What is ready is worked out for `now`, or for the time of
+/// the last call.
+pub(super) fn load(disk: Disk, settings: Arc<Settings>, now: Option<Moment>) -> Result<Inner> {
     let secret = identify(&disk)?;
     let catalog = Arc::new(Catalog::new(read_rows(&disk)?, &settings)?);
     let mut inner = Inner::empty(disk, settings, catalog, secret);
@@ -35,6 +38,9 @@ pub(super) fn load(disk: Disk, settings: Arc<Settings>) -> Result<Inner> {
     recovery.read_names()?;
     recovery.read_pages()?;
     recovery.read_log()?;
+    if let Some(now) = now {
+        recovery.inner.counters.now = now;
+    }
     Ok(recovery.settle_in())
 }
 
@@ -216,10 +222,14 @@ impl Recovery {
             queues: to_u32(inner.queues.len()),
             ..inner.counters
         };
-        inner.index.reserve(inner.slots.len() as usize, &inner.slots);
         for number in 0..inner.slots.len() {
             inner.settle_entry(number);
         }
+        let Inner { index, slots, queues, .. } = &mut inner;
+        std::thread::scope(|scope| {
+            scope.spawn(|| index.fill(slots));
+            fill_queues(queues, slots);
+        });
         for lease in leases.into_values() {
             inner.put_lease(lease);
         }
@@ -231,18 +241,24 @@ impl Recovery {
 }
 
 impl Inner {
+    /// Counts an entry, and decides whether it is ready; the queues themselves are filled later.
     fn settle_entry(&mut self, number: u32) {
-        let Some(&slot) = self.slots.get(number) else { return };
-        if !slot.is_removed() && self.queue_at(slot.queue()).is_some() {
-            self.index.insert(slot.hash, number, &self.slots);
-            if slot.has_step() {
-                let step = self.steps.get(number);
-                self.steps.set(number, step, slot.state() == State::Queued);
-            }
-            self.enter(number);
-        } else if slot.is_doomed() || !slot.is_removed() {
+        let now = self.counters.now.second();
+        let Some(slot) = self.slots.get_mut(number) else { return };
+        let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else {
             // Its collection is gone, and its rows are still to follow.
-            self.doom(number);
+            if slot.is_doomed() || !slot.is_removed() {
+                self.doom(number);
+            }
+            return;
+        };
+        queue.counts[slot.state() as usize] += 1;
+        self.totals.entry(queue.collection).or_default()[slot.state() as usize] += 1;
+        let is_queued = slot.state() == State::Queued;
+        slot.set_ready(is_queued && slot.due <= now);
+        if slot.has_step() {
+            let step = self.steps.get(number);
+            self.steps.set(number, step, is_queued);
         }
     }
 
@@ -255,6 +271,45 @@ impl Inner {
         }
         self.graveyard.push(number);
     }
+}
+
+/// Fills the queues with what they have queued.
+///
+/// One by one each entry would be for another queue than the last. So they are taken in batches, and each
+/// batch in the order of the queues.
+fn fill_queues(queues: &mut [Option<Queue>], slots: &Slots) {
+    const BATCH: usize = 1 << 20;
+    let mut queued = slots.iter().filter(|(_, slot)| slot.state() == State::Queued).peekable();
+    while queued.peek().is_some() {
+        let batch: Vec<(u32, Slot)> =
+            queued.by_ref().take(BATCH).map(|(number, slot)| (number, *slot)).collect();
+        let sorted = by_queue(&batch, queues.len());
+        for entries in sorted.chunk_by(|(_, one), (_, other)| one.queue() == other.queue()) {
+            let queue = entries.first().map(|(_, slot)| slot.queue().0 as usize);
+            if let Some(Some(queue)) = queue.and_then(|queue| queues.get_mut(queue)) {
+                queue.fill(entries);
+            }
+        }
+    }
+}
+
+/// Sorts entries by their queues, and within these by their numbers: by counting, as there are few queues.
+fn by_queue(entries: &[(u32, Slot)], queues: usize) -> Vec<(u32, Slot)> {
+    let place = |slot: &Slot| slot.queue().0 as usize;
+    let mut next = vec![0_usize; queues + 1];
+    for (_, slot) in entries {
+        next[place(slot) + 1] += 1;
+    }
+    for queue in 0..queues {
+        next[queue + 1] += next[queue];
+    }
+    let mut sorted = entries.to_vec();
+    for entry in entries {
+        let next = &mut next[place(&entry.1)];
+        sorted[*next] = *entry;
+        *next += 1;
+    }
+    sorted
 }
 
 /// What is known of an entry, as the memory has it.

@@ -156,7 +156,6 @@ impl Slot {
     }
 
     /// Takes over a standing; its step is kept apart.
-    #[expect(clippy::cast_possible_truncation, reason = "no deeper than the deepest that is kept")]
     pub(super) fn set(&mut self, standing: &Standing) {
         self.queue = standing.queue.0;
         self.seed = standing.seed.map_or(NONE, |seed| seed.0);

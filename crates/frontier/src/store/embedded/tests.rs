@@ -312,7 +312,7 @@ fn look_at<T: Tx>(tx: &mut T, now: Moment) -> Result<String> {
 }
 
 fn run<S: LocalStore>(store: &S, call: &Call, now: Moment) -> String {
-    let result = store.transact(now, |tx| {
+    let result = store.transact(Some(now), |tx, _| {
         let done: Result<Vec<String>> = call.ops.iter().map(|op| apply(tx, op, now)).collect();
         let done = done?;
         if call.fails { Err(Error::Configuration("as planned".into())) } else { Ok(done) }
@@ -321,7 +321,7 @@ fn run<S: LocalStore>(store: &S, call: &Call, now: Moment) -> String {
 }
 
 fn prepare<S: LocalStore>(store: &S) -> Result<()> {
-    store.transact(Moment::from_second(100), |tx| {
+    store.transact(Some(Moment::from_second(100)), |tx, _| {
         let mut rows = tx.catalog().rows().clone();
         for (number, kind) in [Kind::Planned, Kind::Planned, Kind::Plain].into_iter().enumerate() {
             rows.apply(&Change::AddCollection(CollectionSpec::new(format!("c{number}"), kind)))?;
@@ -358,17 +358,17 @@ proptest! {
                 drop(store);
                 store = open(folder.path());
             }
-            let look = |tx: &mut super::Inner| look_at(tx, now);
-            let seen = store.transact(now, look).expect("the store can be looked at");
-            let expected = model.transact(now, |tx| look_at(tx, now)).expect("the model can be looked at");
+            let look = |tx: &mut super::Inner, now| look_at(tx, now);
+            let seen = store.transact(Some(now), look).expect("the store can be looked at");
+            let expected = model.transact(Some(now), |tx, _| look_at(tx, now)).expect("the model can be looked at");
             prop_assert_eq!(seen, expected, "after {:?}", call);
         }
         let copy = folder.path().with_extension("copy");
         store.backup(&copy).expect("the store can be copied");
         let copied = open(&copy);
         prop_assert_eq!(copied.check().expect("the copy can be checked"), []);
-        let seen = copied.transact(now, |tx| look_at(tx, now)).expect("the copy can be looked at");
-        let expected = model.transact(now, |tx| look_at(tx, now)).expect("the model can be looked at");
+        let seen = copied.transact(Some(now), |tx, _| look_at(tx, now)).expect("the copy can be looked at");
+        let expected = model.transact(Some(now), |tx, _| look_at(tx, now)).expect("the model can be looked at");
         prop_assert_eq!(seen, expected, "in the copy");
         std::fs::remove_dir_all(&copy).expect("the copy can be removed");
     }

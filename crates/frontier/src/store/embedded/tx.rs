@@ -114,23 +114,10 @@ impl Inner {
         best
     }
 
-    fn is_host(&self, host: HostId, owner: Option<CollectionId>, key: &str) -> bool {
-        self.host_at(host).is_some_and(|host| host.owner == owner && *host.key == *key)
-    }
-
-    pub(super) fn find_host(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
-        self.names.host(owner, key, |host| self.is_host(host, owner, key))
-    }
-
     /// Adds a host under the next number.
     pub(super) fn add_host(&mut self, host: Option<HostEntry>) {
-        let number = HostId(to_u32(self.hosts.len()));
         if let Some(HostEntry { key, owner, .. }) = &host {
-            let hosts = &self.hosts;
-            self.names.add_host(number, *owner, key, |known| {
-                let known = hosts.get(known.0 as usize).and_then(Option::as_ref);
-                known.map_or(("", None), |known| (&*known.key, known.owner))
-            });
+            self.names.add_host(HostId(to_u32(self.hosts.len())), *owner, key);
         }
         self.hosts.push(host);
     }
@@ -138,11 +125,11 @@ impl Inner {
     /// Adds a queue under the next number.
     pub(super) fn add_queue(&mut self, parts: Option<(CollectionId, HostId)>) {
         let number = QueueId(to_u32(self.queues.len()));
-        if let Some((collection, host)) = parts {
-            self.names.add_queue(number, collection, host);
-            if let Some(host) = self.host_mut(host) {
-                host.queues.push(number);
-            }
+        if let Some((collection, host)) = parts
+            && let Some(Some(host)) = self.hosts.get_mut(host.0 as usize)
+        {
+            self.names.add_queue(number, collection, &host.key);
+            host.queues.push(number);
         }
         self.queues.push(parts.map(|(collection, host)| Queue::new(number, collection, host)));
     }
@@ -277,9 +264,7 @@ impl Tx for Inner {
     }
 
     fn find_queue(&self, collection: CollectionId, key: &str) -> Option<QueueId> {
-        let at = |owner| self.names.queue(collection, self.find_host(owner, key)?);
-        // Both are there if a collection changed its kind; the older queue is the one in use.
-        [at(None), at(Some(collection))].into_iter().flatten().min()
+        self.names.queue(collection, key)
     }
 
     #[expect(clippy::expect_used, reason = "entries refer to queues that there are")]
@@ -301,7 +286,7 @@ impl Tx for Inner {
     }
 
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId {
-        if let Some(host) = self.find_host(owner, key) {
+        if let Some(host) = self.names.host(owner, key) {
             return host;
         }
         self.undo.note(Deed::MadeHost);
@@ -392,13 +377,7 @@ impl Tx for Inner {
 
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
         let first = match &wanted.key {
-            Some(key) => {
-                let open = self.keyed(wanted, key).filter_map(|queue| match queue.filed {
-                    Filed::Open(turn) => Some((turn, queue.number)),
-                    _ => None,
-                });
-                open.min()
-            }
+            Some(key) => self.keyed(wanted, key).filter_map(Queue::open_since).min(),
             None => {
                 let rotas =
                     wanted.collections.iter().filter_map(|collection| self.rotation.rota(*collection));

@@ -109,17 +109,13 @@ impl Inner {
 
     fn unmake_host(&mut self) {
         if let Some(Some(host)) = self.hosts.pop() {
-            let number = HostId(u32::try_from(self.hosts.len()).unwrap_or(u32::MAX));
-            self.names.remove_host(number, host.owner, &host.key);
+            self.names.remove_host(host.owner, &host.key);
         }
     }
 
     fn unmake_queue(&mut self) {
         if let Some(Some(queue)) = self.queues.pop() {
-            self.names.remove_queue(queue.collection, queue.host);
-            if let Some(host) = self.host_mut(queue.host) {
-                host.queues.retain(|known| *known != queue.number);
-            }
+            self.forget_queue(&queue);
         }
     }
 }
