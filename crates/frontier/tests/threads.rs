@@ -239,7 +239,7 @@ fn audit_hosts(lives: &BTreeMap<Token, Life<'_>>, settings: &Settings) {
 
 #[test]
 fn eight_threads_never_get_in_each_others_way() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = common::new_folder();
     let settings = Settings::default();
     let start = Moment::of("2024-06-15T08:00:00Z".parse().unwrap());
     let store = open(folder.path(), settings.clone());
