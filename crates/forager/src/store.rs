@@ -1,7 +1,5 @@
 //! The queue on disk: opened as a command asks, and closed in good order.
 
-mod stub;
-
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,7 +10,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::StoreArgs;
 use crate::config::{self, Config};
-pub(crate) use stub::Upkeep;
 
 /// How long another process is given to leave the queue: as long as one command of a pipeline
 /// takes to end after the next has begun.

@@ -8,7 +8,7 @@ use common::{forager, session, steps_in};
 
 /// The commands that have a page of their own. They run one after another in one folder, so that an
 /// example may build on those before.
-const COMMANDS: [&str; 60] = [
+const COMMANDS: [&str; 61] = [
     "score",
     "rank",
     "select",
@@ -67,6 +67,7 @@ const COMMANDS: [&str; 60] = [
     "collection remove",
     "config check",
     "config show",
+    "bench frontier",
     "completions",
     "man",
 ];

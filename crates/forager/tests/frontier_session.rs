@@ -67,7 +67,7 @@ fn explain_speaks_of_any_url() {
     let queue = Queue::with_links(&["a"]);
     let cases = [
         ("https://paper.example/", "next at its host"),
-        ("https://paper.example/a", "queued"),
+        ("https://paper.example/a", "number 2 at its host"),
         ("https://paper.example/never", "never seen; it would be queued"),
         ("https://other.example/", "never seen; a link to it would be ignored"),
     ];
@@ -82,9 +82,9 @@ fn explain_speaks_of_any_url() {
             assert!(lines.iter().any(|line| line.starts_with(&format!("  {label}"))), "{url}: {label}");
         }
     }
-    let ran = queue.run(&["explain", "nonsense"], "");
+    let ran = queue.run(&["explain", "mailto:x@y.example"], "");
     assert_eq!(ran.status, 2);
-    assert!(ran.stderr.contains("\"nonsense\" is not an absolute URL"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\"mailto:x@y.example\" is not an http or https URL"), "{}", ran.stderr);
 }
 
 #[test]

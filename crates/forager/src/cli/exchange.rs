@@ -101,7 +101,8 @@ pub(crate) struct ImportArgs {
     after_long_help = r#"Example:
   $ forager backup monday --now 2024-06-16T09:01:00Z
   $ forager collection list --data monday --now 2024-06-16T09:01:00Z | grep -o '"id":"[a-z]*"'
-  forager: there is no queue in monday; start one with "forager apply" or "forager collection add", or choose another folder with --data"#
+  "id":"news"
+  "id":"acme""#
 )]
 pub(crate) struct BackupArgs {
     /// The folder to write; it must not be there yet
@@ -114,13 +115,14 @@ pub(crate) struct BackupArgs {
 
 /// Verify every invariant of the queue
 ///
-/// Prints one row for each thing that is wrong. The exit status is 1 if there is any.
+/// Prints a row for each thing that is wrong, with its `place` and the `problem`, and one that counts
+/// what was looked at. The exit status is 1 if anything is wrong.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_long_help = r#"Example:
-  $ forager check --now 2024-06-16T09:01:00Z && echo sound
-  sound"#
+  $ forager check --now 2024-06-16T09:01:00Z
+  {"entries":3,"queues":2,"hosts":2,"leases":0,"findings":0}"#
 )]
 pub(crate) struct CheckArgs {
     #[command(flatten)]

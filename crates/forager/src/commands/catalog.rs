@@ -155,7 +155,8 @@ pub(super) fn ask_before_removing(store: &Store, changes: &[Change], yes: bool) 
         let Change::RemoveCollection(id) = change else { continue };
         let entries: u64 = store.ask(store.frontier.stats(Some(id), store.now))?.iter().map(entries).sum();
         if entries > 0 && !yes {
-            bail!("collection {id:?} has {entries} entries, which would go with it; say --yes to remove it");
+            let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+            bail!("collection {id:?} has {entries}, which would go with it; say --yes to remove it");
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! `forager export`
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -42,6 +43,13 @@ pub(super) struct Header {
     pub(super) hosts: Vec<HostHeader>,
 }
 
+impl Header {
+    fn empty(spec: &CollectionSpec) -> Self {
+        let collection = spec.clone();
+        Self { forager: VERSION, collection, profiles: Vec::new(), seeds: Vec::new(), hosts: Vec::new() }
+    }
+}
+
 /// What is set for a host.
 #[derive(Serialize, Deserialize)]
 pub(super) struct HostHeader {
@@ -71,8 +79,8 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             progress::start_counting(stats.iter().map(entries).sum());
         }
         for spec in wanted {
-            headers(store, &catalog, spec, &mut target)?;
-            let entries = images(store, &spec.id, &mut target)?;
+            let told = headers(store, &catalog, spec, &mut target)?;
+            let entries = images(store, spec, told, &mut target)?;
             if args.file.is_some() {
                 output.row(&Exported { collection: &spec.id, entries })?;
             }
@@ -85,44 +93,41 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
+/// Writes what a collection begins with.
 fn headers(
     store: &Store,
     catalog: &Catalog,
     spec: &CollectionSpec,
     target: &mut Target,
-) -> anyhow::Result<()> {
-    let rows = catalog.rows();
-    let own: Vec<_> = rows.profiles.iter().filter(|profile| profile.collection == spec.id).collect();
+) -> anyhow::Result<HashSet<String>> {
+    let own: Vec<_> =
+        catalog.rows().profiles.iter().filter(|profile| profile.collection == spec.id).collect();
     let profile = |profile| Ok(in_camel_case(serde_json::to_value(profile)?));
     let profiles: anyhow::Result<Vec<Value>> = own.iter().map(profile).collect();
-    let is_own = |name: &String| own.iter().any(|profile| profile.id == *name);
-    // A seed is told with its profiles of this collection; the others come with theirs.
+    let is_own = |name: &str| own.iter().any(|profile| profile.id == name);
+    let seeds = seeds(catalog, is_own);
+    let told = seeds.iter().map(|seed| seed.url.clone()).collect();
+    let (mut seeds, mut hosts) = (seeds.into_iter(), hosts(store, &spec.id)?.into_iter());
+    let mut header = Header { profiles: profiles?, ..Header::empty(spec) };
+    loop {
+        header.seeds = seeds.by_ref().take(PAGE).collect();
+        header.hosts = hosts.by_ref().take(PAGE).collect();
+        target.line(&header)?;
+        if seeds.len() == 0 && hosts.len() == 0 {
+            return Ok(told);
+        }
+        header.profiles.clear();
+    }
+}
+
+/// The seeds of a collection, each with its profiles there; the others come with theirs.
+fn seeds(catalog: &Catalog, is_own: impl Fn(&str) -> bool) -> Vec<Seed> {
+    let live = catalog.rows().seeds.iter().filter(|row| !row.is_gone);
     let seed = |seed: &Seed| {
         let profiles: Vec<String> = seed.profiles.iter().filter(|name| is_own(name)).cloned().collect();
         (!profiles.is_empty()).then(|| Seed { profiles, ..seed.clone() })
     };
-    let live = rows.seeds.iter().filter(|row| !row.is_gone);
-    let seeds: Vec<Seed> = live.filter_map(|row| seed(&row.seed)).collect();
-    let hosts = hosts(store, &spec.id)?;
-    let empty = || Header {
-        forager: VERSION,
-        collection: spec.clone(),
-        profiles: Vec::new(),
-        seeds: Vec::new(),
-        hosts: Vec::new(),
-    };
-    let (mut seeds, mut hosts) = (seeds.into_iter(), hosts.into_iter());
-    let mut next =
-        || (seeds.by_ref().take(PAGE).collect::<Vec<_>>(), hosts.by_ref().take(PAGE).collect::<Vec<_>>());
-    let (first_seeds, first_hosts) = next();
-    target.line(&Header { profiles: profiles?, seeds: first_seeds, hosts: first_hosts, ..empty() })?;
-    loop {
-        let (seeds, hosts) = next();
-        if seeds.is_empty() && hosts.is_empty() {
-            return Ok(());
-        }
-        target.line(&Header { seeds, hosts, ..empty() })?;
-    }
+    live.filter_map(|row| seed(&row.seed)).collect()
 }
 
 /// The hosts of a collection that have settings of their own.
@@ -141,11 +146,25 @@ fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
     }
 }
 
-fn images(store: &Store, collection: &str, target: &mut Target) -> anyhow::Result<u64> {
+/// Writes the entries of a collection, and before an entry its seed if that is not `told` yet: it was
+/// removed, or is harvested elsewhere only, and the entry still is its own.
+fn images(
+    store: &Store,
+    spec: &CollectionSpec,
+    mut told: HashSet<String>,
+    target: &mut Target,
+) -> anyhow::Result<u64> {
     let (mut after, mut count) = (None, 0);
     loop {
-        let page = store.ask(store.frontier.export(collection, after, PAGE, store.now))?;
-        page.iter().try_for_each(|image| target.line(image))?;
+        let page = store.ask(store.frontier.export(&spec.id, after, PAGE, store.now))?;
+        for image in &page {
+            if let Some(url) = image.seed.as_ref().filter(|url| !told.contains(*url)) {
+                let seed = Seed { url: url.clone(), profiles: Vec::new(), enabled: true };
+                target.line(&Header { seeds: vec![seed], ..Header::empty(spec) })?;
+                told.insert(url.clone());
+            }
+            target.line(image)?;
+        }
         count += page.len() as u64;
         progress::advance(page.len() as u64);
         match page.last() {
