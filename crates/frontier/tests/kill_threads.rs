@@ -74,7 +74,7 @@ fn child() {
 
 /// Works until it is killed, or for a good while.
 fn work(store: &Embedded, clock: &AtomicU64, mut random: Pcg64) {
-    let mut tick = |random: &mut Pcg64| {
+    let tick = |random: &mut Pcg64| {
         Moment::from_millisecond(clock.fetch_add(random.random_range(0..400), Ordering::SeqCst)).timestamp()
     };
     for _ in 0..400 {
