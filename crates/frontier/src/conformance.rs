@@ -1,4 +1,4 @@
-//! What the verbs of a [`Frontier`] mean, exactly: the contract that every implementation passes.
+//! What the verbs of a [`Frontier`](crate::Frontier) mean, exactly: the contract that every implementation passes.
 //!
 //! A case is a function over a [`World`]: a frontier, a clock that moves only when it is told to, and
 //! words for what is asked of it. [`suite!`](crate::conformance_suite) stamps all cases onto an

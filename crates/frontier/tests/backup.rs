@@ -32,7 +32,7 @@ fn seen_in(folder: &Path, caller: &Caller) -> Vec<String> {
 
 #[test]
 fn a_copy_is_the_store_as_it_was_and_stays_so() {
-    let base = tempfile::tempdir().unwrap();
+    let base = common::new_folder();
     let (folder, copy) = (base.path().join("store"), base.path().join("copy"));
     let store = open(&folder, Settings::default());
     let mut caller = Caller::default();
@@ -53,7 +53,7 @@ fn a_copy_is_the_store_as_it_was_and_stays_so() {
 
 #[test]
 fn a_copy_that_is_taken_meanwhile_is_of_one_moment() {
-    let base = tempfile::tempdir().unwrap();
+    let base = common::new_folder();
     let store = open(&base.path().join("store"), Settings::default());
     wait(Caller::default().set_up(&store));
     let calls = sequence(6, 200);
@@ -86,7 +86,7 @@ fn a_copy_that_is_taken_meanwhile_is_of_one_moment() {
 
 #[test]
 fn a_copy_never_goes_over_something_else() {
-    let base = tempfile::tempdir().unwrap();
+    let base = common::new_folder();
     let store = open(&base.path().join("store"), Settings::default());
     let (file, full) = (base.path().join("file"), base.path().join("full"));
     std::fs::write(&file, "mine").unwrap();

@@ -145,7 +145,7 @@ fn nothing_acknowledged_is_lost_and_nothing_is_half_done() {
     let rounds = setting("FORAGER_SOAK_ROUNDS", 16);
     let first = setting("FORAGER_SEED", 1);
     for (number, done) in (0..rounds).step_by(KILLS_OF_A_FOLDER).enumerate() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = common::new_folder();
         let kills = KILLS_OF_A_FOLDER.min(rounds - done);
         wait(kill_and_compare(folder.path(), (first + number) as u64, kills));
     }

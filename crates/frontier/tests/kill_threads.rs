@@ -74,7 +74,7 @@ fn child() {
 
 /// Works until it is killed, or for a good while.
 fn work(store: &Embedded, clock: &AtomicU64, mut random: Pcg64) {
-    let mut tick = |random: &mut Pcg64| {
+    let tick = |random: &mut Pcg64| {
         Moment::from_millisecond(clock.fetch_add(random.random_range(0..400), Ordering::SeqCst)).timestamp()
     };
     for _ in 0..400 {
@@ -186,7 +186,7 @@ fn kill(folder: &Path, round: u64, heard: &mut Heard, durability: Durability, ra
 fn what_any_thread_was_told_is_there() {
     let rounds = setting("FORAGER_SOAK_ROUNDS", 8) as u64;
     for (durability, seed) in [(Durability::Process, 1), (Durability::Fsync, 2)] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = common::new_folder();
         begin(&open(folder.path(), durability));
         let (mut heard, mut random) = (Heard::default(), Pcg64::seed_from_u64(seed));
         for round in 0..rounds.div_ceil(2) {

@@ -113,7 +113,7 @@ fn the_store_and_the_model_agree_call_by_call() {
     let seed = setting("FORAGER_SEED", if is_soak { usize::try_from(drawn).unwrap_or(1) } else { 1 });
     let cases = u32::try_from(count * 2 / LENGTH).unwrap().max(1);
     let result = runner(seed as u64, cases).run(&steps(), |steps| {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = common::new_folder();
         wait(agree(folder.path(), &steps))
     });
     if let Err(failure) = result {

@@ -27,7 +27,7 @@ use rand_pcg::Pcg64;
 
 const THREADS: u64 = 8;
 const HOSTS: u32 = 24;
-const HOLD_SECONDS: u64 = 120;
+const HOLD_SECONDS: u32 = 120;
 const SEED: &str = "https://h0.example/";
 
 /// A call as its caller saw it.
@@ -77,7 +77,7 @@ impl Shop {
                 let request = LeaseRequest {
                     max: 4,
                     per_host: 2,
-                    hold: Interval::from_secs_f64(HOLD_SECONDS as f64),
+                    hold: Interval::from_secs_f64(f64::from(HOLD_SECONDS)),
                     ..LeaseRequest::default()
                 };
                 wait(self.store.lease(&request, now.timestamp())).unwrap()
@@ -93,8 +93,11 @@ impl Shop {
     /// Nothing to do: all go on when there is.
     fn sleep(&self, answer: &LeaseAnswer) {
         let until = match answer.nothing {
-            Some(Nothing::NotDue { until } | Nothing::Throttled { until, .. }) => until,
-            Some(Nothing::Blocked { until: Some(until) }) => until,
+            Some(
+                Nothing::NotDue { until }
+                | Nothing::Throttled { until, .. }
+                | Nothing::Blocked { until: Some(until) },
+            ) => until,
             Some(Nothing::Empty | Nothing::Blocked { until: None }) => panic!("{:?}", answer.nothing),
             None => return,
         };
@@ -178,7 +181,7 @@ fn lives(notes: &[Note]) -> BTreeMap<Token, Life<'_>> {
     let mut lives = BTreeMap::new();
     for note in notes {
         if let Note::Leased(span, leased) = note {
-            let at = Moment::from_millisecond(leased.until.millisecond() - HOLD_SECONDS * 1000);
+            let at = Moment::from_millisecond(leased.until.millisecond() - u64::from(HOLD_SECONDS) * 1000);
             assert!(at >= span.now, "{} was granted before it was asked for", leased.token);
             let life = Life { span, at, leased, end: None, due: None };
             assert!(lives.insert(leased.token, life).is_none(), "{} was given to two", leased.token);
@@ -239,7 +242,7 @@ fn audit_hosts(lives: &BTreeMap<Token, Life<'_>>, settings: &Settings) {
 
 #[test]
 fn eight_threads_never_get_in_each_others_way() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = common::new_folder();
     let settings = Settings::default();
     let start = Moment::of("2024-06-15T08:00:00Z".parse().unwrap());
     let store = open(folder.path(), settings.clone());

@@ -17,6 +17,8 @@ pub struct Auditor {
     held: BTreeMap<Token, Held>,
     hosts: BTreeMap<String, Asked>,
     highest: Option<Token>,
+    /// The time that counts, see [`Moment::advanced`].
+    latest: Moment,
 }
 
 #[derive(Debug)]
@@ -36,6 +38,11 @@ struct Asked {
 impl Auditor {
     /// Takes in a call that was made at `now`, and what was answered.
     pub fn note(&mut self, call: &Call, answer: &Answer, now: Moment) {
+        if !answer.is_done {
+            return;
+        }
+        let now = self.latest.advanced(now);
+        self.latest = now;
         self.held.retain(|_, held| held.until > now);
         for token in &answer.ended {
             assert!(self.held.remove(token).is_some(), "{token} was accepted, but had ended before");
@@ -46,9 +53,6 @@ impl Auditor {
         }
         for leased in &answer.leased {
             self.hand_out(leased, now);
-        }
-        if answer.text.starts_with("error") {
-            return;
         }
         for name in call.removes() {
             self.held.retain(|_, held| held.entry.0 != name);

@@ -72,16 +72,45 @@ fn url(number: u8) -> String {
 pub enum Call {
     Configure(Vec<Edit>),
     Start(u8),
-    Discover { collection: u8, source: u8, depth: u8, links: Vec<(u8, u8)> },
-    Lease { max: u8, per_host: u8, collection: Option<u8>, host: Option<u8>, hold: u8 },
+    Discover {
+        collection: u8,
+        source: u8,
+        depth: u8,
+        links: Vec<(u8, u8)>,
+    },
+    Lease {
+        max: u8,
+        per_host: u8,
+        collection: Option<u8>,
+        host: Option<u8>,
+        hold: u8,
+    },
     Complete(Vec<(u8, u8)>),
     Extend(Vec<u8>, u8),
     Release(Vec<u8>),
-    SetHost { host: u8, plain: Option<u8>, kind: u8, amount: u8 },
-    StartJob { job: u8, url: u8, order: u8, limit: u8 },
-    SteerJob { job: u8, how: u8 },
-    Import { from: u8, to: u8 },
+    SetHost {
+        host: u8,
+        plain: Option<u8>,
+        kind: u8,
+        amount: u8,
+    },
+    StartJob {
+        job: u8,
+        url: u8,
+        order: u8,
+        limit: u8,
+    },
+    SteerJob {
+        job: u8,
+        how: u8,
+    },
+    Import {
+        from: u8,
+        to: u8,
+    },
     Pass(u8),
+    /// The next calls come from one whose clock is behind.
+    Back(u8),
     Look(u8, u8),
 }
 
@@ -139,6 +168,7 @@ pub fn calls() -> impl Strategy<Value = Call> {
         1 => (n(), n()).prop_map(|(job, how)| Call::SteerJob { job, how }),
         1 => (n(), n()).prop_map(|(from, to)| Call::Import { from, to }),
         16 => n().prop_map(Call::Pass),
+        1 => n().prop_map(Call::Back),
         3 => (n(), n()).prop_map(|(what, which)| Call::Look(what, which)),
     ]
 }
@@ -198,6 +228,8 @@ impl FromStr for Caller {
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub text: String,
+    /// Whether anything was done; what fails as a whole does not even move the time.
+    pub is_done: bool,
     pub leased: Vec<Leased>,
     /// Leases that a report, a release or a removal has ended.
     pub ended: Vec<Token>,
@@ -206,11 +238,12 @@ pub struct Answer {
 }
 
 fn told<T: Debug>(result: forager_frontier::Result<T>) -> Answer {
+    let is_done = result.is_ok();
     let text = match result {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error: {error}"),
     };
-    Answer { text, ..Answer::default() }
+    Answer { text, is_done, ..Answer::default() }
 }
 
 impl Caller {
@@ -243,6 +276,11 @@ impl Caller {
         match call {
             Call::Pass(pick) => {
                 self.now = self.now.after_millis(TIMES[usize::from(*pick) % TIMES.len()]);
+                Answer::default()
+            }
+            Call::Back(pick) => {
+                let back = TIMES[usize::from(*pick) % TIMES.len()].min(300_000);
+                self.now = Moment::from_millisecond(self.now.millisecond() - back);
                 Answer::default()
             }
             Call::Configure(edits) => {
@@ -313,9 +351,7 @@ impl Caller {
                 told(frontier.steer_job(JOBS[usize::from(job % 2)], steer, now).await)
             }
             Call::Import { from, to } => self.import(frontier, *from, *to).await,
-            Call::Look(what, which) => {
-                Answer { text: self.look(frontier, *what, *which).await, ..Answer::default() }
-            }
+            Call::Look(what, which) => self.look(frontier, *what, *which).await,
         }
     }
 
@@ -324,23 +360,24 @@ impl Caller {
             Ok(images) => images,
             Err(error) => return told::<()>(Err(error)),
         };
-        told(frontier.import(collection_name(to), &images, self.time()).await)
+        let imported = told(frontier.import(collection_name(to), &images, self.time()).await);
+        Answer { is_done: true, ..imported }
     }
 
     /// One look at something.
-    async fn look(&self, frontier: &dyn Frontier, what: u8, which: u8) -> String {
+    async fn look(&self, frontier: &dyn Frontier, what: u8, which: u8) -> Answer {
         let (now, name) = (self.time(), collection_name(which));
         match what % 4 {
-            0 => told(frontier.explain(name, &url(what), now).await).text,
+            0 => told(frontier.explain(name, &url(what), now).await),
             1 => {
                 let filter = PlanFilter { collection: None, host: None, limit: usize::from(which % 16) };
-                told(frontier.plan(&filter, now).await).text
+                told(frontier.plan(&filter, now).await)
             }
             2 => {
                 let filter = ListFilter { limit: usize::from(which % 8), ..ListFilter::default() };
-                told(frontier.list(&filter, now).await).text
+                told(frontier.list(&filter, now).await)
             }
-            _ => told(frontier.entry(name, &url(what), now).await).text,
+            _ => told(frontier.entry(name, &url(what), now).await),
         }
     }
 
