@@ -90,7 +90,7 @@ pub(crate) struct UrlsArgs {
 pub(crate) enum CollectionCommand {
     /// Add collections
     #[command(after_long_help = r#"Example:
-  $ forager collection add news --now 2024-06-15T08:00:00Z
+  $ forager collection add news
   {"change":"added","kind":"collection","name":"news"}"#)]
     Add {
         /// Their names
@@ -110,23 +110,23 @@ pub(crate) enum CollectionCommand {
     },
     /// List the collections and how many entries they have
     #[command(after_long_help = r#"Example:
-  $ forager collection list --format table --now 2024-06-15T08:00:00Z
+  $ forager collection list --format table
   id    kind     enabled  profiles  queued  inFlight  done  failed  hosts
   news  planned  true     daily     1       0         0     0       1"#)]
     List(StoreArgs),
     /// Show collections with all that is counted
     #[command(after_long_help = r#"Example:
-  $ forager collection show news --now 2024-06-15T08:00:00Z
+  $ forager collection show news
   {"id":"news","kind":"planned","isJob":false,"enabled":true,"profiles":["daily"],"queued":1,"inFlight":0,"done":0,"failed":0,"hosts":1,"fetches":0,"bytes":0,"changes":0,"skipped":0}"#)]
     Show(NamesArgs),
     /// Enable collections: their URLs are handed out again
     #[command(after_long_help = r#"Example:
-  $ forager collection enable news --now 2024-06-15T08:00:00Z
+  $ forager collection enable news
   {"change":"enabled","kind":"collection","name":"news"}"#)]
     Enable(NamesArgs),
     /// Disable collections: their URLs wait
     #[command(after_long_help = r#"Example:
-  $ forager collection disable news --now 2024-06-15T08:00:00Z
+  $ forager collection disable news
   {"change":"disabled","kind":"collection","name":"news"}"#)]
     Disable(NamesArgs),
     /// Remove collections, with all their entries
@@ -135,9 +135,9 @@ pub(crate) enum CollectionCommand {
     #[command(
         verbatim_doc_comment,
         after_long_help = r#"Example:
-  $ forager collection remove news --now 2024-06-16T09:01:00Z
+  $ forager collection remove news
   forager: collection "news" has 2 entries, which would go with it; say --yes to remove it
-  $ forager collection remove news --yes --now 2024-06-16T09:01:00Z
+  $ forager collection remove news --yes
   {"change":"removed","kind":"collection","name":"news"}"#
     )]
     Remove {
@@ -267,28 +267,28 @@ pub(crate) struct ProfileAddArgs {
 pub(crate) enum ProfileCommand {
     /// Add a profile to a collection
     #[command(after_long_help = r#"Example:
-  $ forager profile add daily --collection news --depth 2 --every 24h --now 2024-06-15T08:00:00Z
+  $ forager profile add daily --collection news --depth 2 --every 24h
   {"change":"added","kind":"profile","name":"daily"}"#)]
     Add(Box<ProfileAddArgs>),
     /// List the profiles
     #[command(after_long_help = r#"Example:
-  $ forager profile list --format table --now 2024-06-15T08:00:00Z
+  $ forager profile list --format table
   id     collection  enabled  order      scope   depth  every  length  include  exclude
   daily  news        true     hierarchy  domain  2      24h    -       -        -"#)]
     List(StoreArgs),
     /// Show profiles with every setting
     #[command(after_long_help = r#"Example:
-  $ forager profile show daily --now 2024-06-15T08:00:00Z
+  $ forager profile show daily
   {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3},"sortQuery":false,"stripParams":[]}"#)]
     Show(NamesArgs),
     /// Enable profiles: their URLs are handed out again
     #[command(after_long_help = r#"Example:
-  $ forager profile enable daily --now 2024-06-15T08:00:00Z
+  $ forager profile enable daily
   {"change":"enabled","kind":"profile","name":"daily"}"#)]
     Enable(NamesArgs),
     /// Disable profiles: their URLs wait
     #[command(after_long_help = r#"Example:
-  $ forager profile disable daily --now 2024-06-15T08:00:00Z
+  $ forager profile disable daily
   {"change":"disabled","kind":"profile","name":"daily"}"#)]
     Disable(NamesArgs),
     /// Remove profiles
@@ -297,9 +297,9 @@ pub(crate) enum ProfileCommand {
     #[command(
         verbatim_doc_comment,
         after_long_help = r#"Example:
-  $ forager profile add weekly --collection news --every 7d --now 2024-06-15T08:00:00Z
+  $ forager profile add weekly --collection news --every 7d
   {"change":"added","kind":"profile","name":"weekly"}
-  $ forager profile remove weekly --now 2024-06-15T08:00:00Z
+  $ forager profile remove weekly
   {"change":"removed","kind":"profile","name":"weekly"}"#
     )]
     Remove(NamesArgs),
@@ -329,7 +329,7 @@ pub(crate) struct SeedImportArgs {
 pub(crate) enum SeedCommand {
     /// Add seeds
     #[command(after_long_help = r#"Example:
-  $ forager seed add https://www.db.no/ --profile daily --now 2024-06-15T08:00:00Z
+  $ forager seed add https://www.db.no/ --profile daily
   {"change":"added","kind":"seed","name":"https://www.db.no/"}"#)]
     Add {
         /// Where the harvest starts
@@ -355,13 +355,13 @@ pub(crate) enum SeedCommand {
     #[command(
         verbatim_doc_comment,
         after_long_help = r#"Example:
-  $ printf '%s\n' https://a.example/ https://www.db.no/ '{"url":"https://b.example/","enabled":false}' | forager seed import --profile daily --now 2024-06-15T08:00:00Z
+  $ printf '%s\n' https://a.example/ https://www.db.no/ '{"url":"https://b.example/","enabled":false}' | forager seed import --profile daily
   {"added":2,"present":1,"bad":0}"#
     )]
     Import(SeedImportArgs),
     /// List the seeds
     #[command(after_long_help = r#"Example:
-  $ forager seed list --format table --now 2024-06-15T08:00:00Z
+  $ forager seed list --format table
   url                 profiles  enabled
   https://www.db.no/  daily     true
   https://a.example/  daily     true
@@ -369,17 +369,17 @@ pub(crate) enum SeedCommand {
     List(StoreArgs),
     /// Show seeds
     #[command(after_long_help = r#"Example:
-  $ forager seed show https://b.example/ --now 2024-06-15T08:00:00Z
+  $ forager seed show https://b.example/
   {"url":"https://b.example/","profiles":["daily"],"enabled":false}"#)]
     Show(UrlsArgs),
     /// Enable seeds: their URLs are handed out again
     #[command(after_long_help = r#"Example:
-  $ forager seed enable https://b.example/ --now 2024-06-15T08:00:00Z
+  $ forager seed enable https://b.example/
   {"change":"enabled","kind":"seed","name":"https://b.example/"}"#)]
     Enable(UrlsArgs),
     /// Disable seeds: their URLs wait
     #[command(after_long_help = r#"Example:
-  $ forager seed disable https://b.example/ --now 2024-06-15T08:00:00Z
+  $ forager seed disable https://b.example/
   {"change":"disabled","kind":"seed","name":"https://b.example/"}"#)]
     Disable(UrlsArgs),
     /// Remove seeds
@@ -388,7 +388,7 @@ pub(crate) enum SeedCommand {
     #[command(
         verbatim_doc_comment,
         after_long_help = r#"Example:
-  $ forager seed remove https://a.example/ https://b.example/ --now 2024-06-15T08:00:00Z
+  $ forager seed remove https://a.example/ https://b.example/
   {"change":"removed","kind":"seed","name":"https://a.example/"}
   {"change":"removed","kind":"seed","name":"https://b.example/"}"#
     )]
