@@ -372,33 +372,48 @@ fn add_anything(store: &Embedded, lived: &Lived) {
     }
 }
 
+/// Whether damage is told, when the folder is opened or checked; if not, all has to be as it was.
+fn after_damage(folder: &Path, caller: &Caller, wanted: &[String]) -> Result<bool, String> {
+    let opened = std::panic::catch_unwind(|| try_open(folder, Settings::default()));
+    let store = match opened.map_err(|_| "opening it panics")? {
+        Ok(store) => store,
+        Err(error) => {
+            names_folder(&error, folder);
+            return Ok(true);
+        }
+    };
+    if store.check().map_or(true, |findings| !findings.is_empty()) {
+        return Ok(true);
+    }
+    if wait(caller.see_all(&store)) == wanted {
+        Ok(false)
+    } else {
+        Err("opened, but calls are missing".into())
+    }
+}
+
 #[test]
 fn whatever_file_is_damaged_it_is_told_or_mended_but_never_wrong() {
     let Lived { folder, caller, store, calls } = lived(40);
     let wanted = seen_after(&caller, &calls);
     close(store);
-    let mut files = vec![];
+    let (mut files, keyspaces) = (vec![], folder.path().join("keyspaces"));
     collect(folder.path(), &mut files);
+    // Key spaces are all alike; the first ones do for every day.
+    let is_alike =
+        |file: &PathBuf| !(0..2).any(|number| file.starts_with(keyspaces.join(number.to_string())));
+    if std::env::var_os("FORAGER_SOAK_ROUNDS").is_none() {
+        files.retain(|file| !(file.starts_with(&keyspaces) && is_alike(file)));
+    }
     let (mut told, mut wrong) = (0, vec![]);
     for file in &files {
         let relative = file.strip_prefix(folder.path()).unwrap();
         for damage in ["emptied", "halved", "garbage", "gone"] {
             let copy = copied(folder.path());
             spoil(&copy.path().join(relative), damage);
-            match std::panic::catch_unwind(|| try_open(copy.path(), Settings::default())) {
-                Ok(Ok(store)) => {
-                    let found = wait(caller.see_all(&store));
-                    assert!(
-                        found == wanted,
-                        "{} {damage}: opened, but is not what it was",
-                        relative.display()
-                    );
-                }
-                Ok(Err(error)) => {
-                    names_folder(&error, copy.path());
-                    told += 1;
-                }
-                Err(_) => wrong.push(format!("{} {damage}: opening it panics", relative.display())),
+            match after_damage(copy.path(), &caller, &wanted) {
+                Ok(is_told) => told += usize::from(is_told),
+                Err(problem) => wrong.push(format!("{} {damage}: {problem}", relative.display())),
             }
         }
     }
@@ -438,14 +453,8 @@ fn a_bit_that_flips_after_a_clean_stop_is_told_or_mended_but_never_wrong() {
         let (journal, _) = journal(copy.path());
         let offset = end * round / rounds;
         write_at(&journal, offset, |byte| byte ^ 0x10);
-        match try_open(copy.path(), Settings::default()) {
-            Ok(store) => {
-                let found = wait(caller.see_all(&store));
-                if found != wanted {
-                    wrong.push(format!("byte {offset} of {end} flipped: opened, but calls are missing"));
-                }
-            }
-            Err(error) => names_folder(&error, copy.path()),
+        if let Err(problem) = after_damage(copy.path(), &caller, &wanted) {
+            wrong.push(format!("byte {offset} of {end} flipped: {problem}"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -18,6 +18,7 @@ mod log;
 mod queue;
 mod recover;
 mod rotation;
+mod seal;
 mod slots;
 mod staged;
 mod steps;
@@ -27,6 +28,7 @@ mod tx;
 mod undo;
 mod write;
 
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,8 +92,17 @@ struct Guarded {
 impl Embedded {
     /// Opens the folder at `path`, or makes it.
     pub fn open(path: impl AsRef<Path>, settings: Settings, options: Options) -> Result<Self> {
-        let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
-        let inner = recover::load(disk.clone(), Arc::new(settings), None)?;
+        let load = || {
+            let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
+            let inner = recover::load(disk.clone(), Arc::new(settings), None)?;
+            seal::take(&disk, inner.fold.rows())?;
+            Ok((disk, inner))
+        };
+        // fjall panics at some of the damage that it finds; nothing of what it held is used after that.
+        let (disk, inner) = std::panic::catch_unwind(AssertUnwindSafe(load)).unwrap_or_else(|_| {
+            let problem = "a file is damaged, so that it cannot be read".to_owned();
+            Err(Error::Damaged { path: path.as_ref().to_owned(), problem })
+        })?;
         Ok(Self {
             state: Mutex::new(Guarded { inner, stopped: None }),
             bell: watch::Sender::new(0),
@@ -107,7 +118,8 @@ impl Embedded {
     pub fn close(self) -> Result<()> {
         self.lock().ensure_usable()?;
         self.disk.settle();
-        self.disk.sync().map_err(|problem| self.disk.storage(problem))
+        self.disk.sync().map_err(|problem| self.disk.storage(problem))?;
+        seal::put(&self.disk, self.lock().inner.fold.rows())
     }
 
     /// Looks for what is not as it should be, in memory and in the folder. Calls wait meanwhile.
@@ -158,6 +170,8 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         if self.lock().stopped.is_none() {
             self.disk.settle();
+            // What goes wrong here costs the next start a check, and nothing else.
+            let _ = seal::put(&self.disk, self.lock().inner.fold.rows());
         }
     }
 }
