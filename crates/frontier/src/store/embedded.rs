@@ -93,9 +93,12 @@ impl Embedded {
     /// Opens the folder at `path`, or makes it.
     pub fn open(path: impl AsRef<Path>, settings: Settings, options: Options) -> Result<Self> {
         let load = || {
+            let seal = seal::read(path.as_ref())?;
             let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
             let inner = recover::load(disk.clone(), Arc::new(settings), None)?;
-            seal::take(&disk, inner.fold.rows())?;
+            if let Some(seal) = seal {
+                seal.break_open(&disk, inner.fold.rows())?;
+            }
             Ok((disk, inner))
         };
         // fjall panics at some of the damage that it finds; nothing of what it held is used after that.

@@ -9,6 +9,7 @@ use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 
 use super::codec::Unreadable;
+use super::seal;
 use crate::error::{Error, Result};
 
 const MIB: u64 = 1024 * 1024;
@@ -206,7 +207,7 @@ fn prepare(path: &Path) -> Result<()> {
     let names: std::io::Result<Vec<_>> =
         fs::read_dir(path).and_then(|files| files.map(|file| file.map(|file| file.file_name())).collect());
     let names = names.map_err(|cause| storage(advice(&cause)))?;
-    let of_fjall = ["lock", "keyspaces", "0.jnl", "clean", MADE];
+    let of_fjall = ["lock", "keyspaces", "0.jnl", seal::FILE, MADE];
     if let Some(other) = names.iter().find(|name| of_fjall.iter().all(|known| name != known)) {
         let problem = format!("is not empty, and holds {} rather than a frontier", other.display());
         return Err(Error::Damaged { path: path.to_owned(), problem });
