@@ -16,7 +16,7 @@ use forager_frontier::{Embedded, Settings};
 
 use crate::Outcome;
 use crate::cli::{BenchFrontierArgs, BenchPart};
-use crate::output::{Format, Output};
+use crate::output::Output;
 use crate::progress;
 use figures::{Figures, folder_bytes, peak_memory};
 use phases::Bench;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &BenchFrontierArgs) -> anyhow::Result<Outcome> {
     }
     let folder = RunFolder::make(args)?;
     let figures = measure(folder.path(), workload)?;
-    let mut output = Output::new(args.format(), figures::COLUMNS);
+    let mut output = Output::new(args.format, figures::COLUMNS);
     for figure in figures.rows() {
         output.row(figure)?;
     }
@@ -96,7 +96,8 @@ impl RunFolder {
         if path.exists() {
             bail!("{} is there already; remove it first", path.display());
         }
-        std::fs::create_dir_all(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+        std::fs::create_dir_all(&path)
+            .with_context(|| format!("cannot make the folder {}", path.display()))?;
         let needed = args.urls.saturating_mul(BYTES_PER_URL) >> 20;
         progress::note(&format!("needs about {needed} MiB in {}", path.display()));
         Ok(Self { path, keep: args.keep })

@@ -1,20 +1,36 @@
-//! What each command does. Every one reads its lines, asks core, and prints what it said.
+//! What each command does. Every one reads its lines, asks core or the queue, and prints what it said.
 
+mod apply;
+mod catalog;
 mod classify;
 mod completions;
 mod config;
+mod discover;
+mod events;
+mod explain;
+mod export;
 mod hierarchy;
+mod host;
+mod import;
+mod init;
+mod job;
+mod lease;
 mod man;
 mod manifest;
+mod queue;
 mod rank;
 mod reschedule;
 mod scope;
 mod score;
+mod seeds;
 mod select;
+mod upkeep;
 mod url;
 
 use crate::Outcome;
-use crate::cli::Command;
+use crate::bench;
+use crate::cli::BenchCommand;
+use crate::cli::{Command, HostCommand};
 
 /// Runs a command.
 pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
@@ -28,7 +44,27 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Hierarchy(args) => hierarchy::run(&args),
         Command::Scope(args) => scope::run(&args),
         Command::Url(args) => url::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Apply(args) => apply::run(&args),
+        Command::Collection(command) => catalog::collection(&command),
+        Command::Profile(command) => catalog::profile(&command),
+        Command::Seed(command) => catalog::seed(&command),
+        Command::Discover(args) => discover::run(&args),
+        Command::Lease(args) => lease::lease(&args),
+        Command::Complete(args) => lease::complete(&args),
+        Command::Extend(args) => lease::extend(&args),
+        Command::Release(args) => lease::release(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Queue(command) => queue::run(&command),
+        Command::Host(HostCommand::Set(args)) => host::set(&args),
+        Command::Job(command) => job::run(&command),
+        Command::Events(args) => events::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Backup(args) => upkeep::backup(&args),
+        Command::Check(args) => upkeep::check(&args),
         Command::Config(command) => config::run(&command),
+        Command::Bench(BenchCommand::Frontier(args)) => bench::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -15,9 +15,13 @@ use forager_core::select::SelectConfig;
 use forager_core::sentinel::classify::Row;
 use forager_core::sentinel::manifest::ManifestConfig;
 use forager_core::sentinel::schedule::ScheduleConfig;
+use forager_frontier::Settings;
+use forager_frontier::settings::{Politeness, Reserved, Retry};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::ConfigFile;
+#[cfg(test)]
+pub(crate) use keys::example;
 use layers::Layers;
 
 /// The file that is read where none is named.
@@ -32,6 +36,9 @@ pub(crate) struct Config {
     pub(crate) sentinel: ScheduleConfig,
     pub(crate) manifest: ManifestConfig,
     pub(crate) scope: ScopeOptions,
+    pub(crate) politeness: Politeness,
+    pub(crate) retry: Retry,
+    pub(crate) store: StoreConfig,
     pub(crate) collections: Vec<Collection>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) seeds: Vec<Seed>,
@@ -42,6 +49,31 @@ pub(crate) struct Config {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ClassifyConfig {
     pub(crate) rows: Vec<Row>,
+}
+
+/// Where the queue is kept, and how safely.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct StoreConfig {
+    pub(crate) data: PathBuf,
+    pub(crate) durability: Durability,
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self { data: "forager-data".into(), durability: Durability::default() }
+    }
+}
+
+/// What acknowledged work survives.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Durability {
+    /// The death of the process.
+    #[default]
+    Process,
+    /// A loss of power too.
+    Fsync,
 }
 
 impl Config {
@@ -57,6 +89,19 @@ impl Config {
             bail!("there is no configuration; give one with --config FILE");
         }
         Ok(loaded.config)
+    }
+
+    /// What holds for the whole queue.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            scope: self.scope,
+            classify: self.classify.rows.clone(),
+            select: self.select.clone(),
+            sentinel: self.sentinel,
+            politeness: self.politeness,
+            retry: self.retry,
+            reserved: Reserved(self.manifest.reserved_percent),
+        }
     }
 
     /// The collections, profiles and seeds, ready for verdicts.

@@ -57,7 +57,19 @@ pub(crate) struct Line<'a> {
     pub(crate) is_too_long: bool,
 }
 
+/// Where a line stands: the file, if it is one, and the number of the line there.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    path: Option<Arc<Path>>,
+    number: u64,
+}
+
 impl Line<'_> {
+    /// Where it stands.
+    pub(crate) fn place(&self) -> Place {
+        Place { path: self.chunk.path.clone(), number: self.chunk.first_line + self.index }
+    }
+
     /// Counted from 0 over all files.
     pub(crate) fn sequence(&self) -> u64 {
         self.chunk.lines_before + self.index
@@ -240,12 +252,11 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-impl std::fmt::Display for Line<'_> {
+impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let number = self.chunk.first_line + self.index;
-        match &self.chunk.path {
-            Some(path) => write!(f, "{}:{number}", path.display()),
-            None => write!(f, "line {number}"),
+        match &self.path {
+            Some(path) => write!(f, "{}:{}", path.display(), self.number),
+            None => write!(f, "line {}", self.number),
         }
     }
 }

@@ -1,13 +1,18 @@
-//! Forager on the command line: JSON Lines in, decisions with their reasons out.
+//! Forager on the command line: JSON Lines in, decisions with their reasons out, and a queue that remembers.
 
+mod batch;
+mod bench;
 mod cli;
 mod commands;
 mod config;
 mod flat;
 mod input;
+mod names;
 mod output;
+mod pause;
 mod progress;
 mod record;
+mod store;
 mod words;
 
 use std::io;

@@ -29,7 +29,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Writes rows with these fields, in this order.
+    /// Writes rows with these fields, in this order. A table names a field of a field by its own name.
     pub(crate) fn new(format: Format, columns: &'static [&'static str]) -> Self {
         let stdout = io::stdout().lock();
         let as_table = match format {
@@ -39,6 +39,30 @@ impl Output {
         };
         let table = as_table.then(|| Table { columns, widths: None, waiting: Vec::new() });
         Self { writer: BufWriter::with_capacity(1 << 16, stdout), table }
+    }
+
+    /// Whether people are to read it.
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Writes a thing with all its fields: a line for each if people are to read it, one object otherwise.
+    pub(crate) fn sheet(&mut self, thing: &impl Serialize) -> anyhow::Result<()> {
+        if !self.is_for_people() {
+            return self.row(thing);
+        }
+        let mut fields = Vec::new();
+        collect_fields("", &serde_json::to_value(thing)?, &mut fields);
+        let width = fields.iter().map(|(name, _)| name.width()).max().unwrap_or_default();
+        for (name, value) in fields {
+            self.text(&format!("{name:width$}  {value}"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line for people.
+    pub(crate) fn text(&mut self, line: &str) -> anyhow::Result<()> {
+        writeln!(self.writer, "{}", harmless(line.trim_end())).context(CANNOT_WRITE)
     }
 
     /// Writes one row.
@@ -76,7 +100,7 @@ struct Table {
 impl Table {
     fn row(&mut self, row: &impl Serialize, out: &mut impl io::Write) -> io::Result<()> {
         let value = serde_json::to_value(row)?;
-        self.waiting.push(self.columns.iter().map(|&column| cell(value.get(column))).collect());
+        self.waiting.push(self.columns.iter().map(|&column| cell(field(&value, column))).collect());
         if self.waiting.len() >= SAMPLE { self.flush(out) } else { Ok(()) }
     }
 
@@ -86,7 +110,7 @@ impl Table {
         }
         let rows = std::mem::take(&mut self.waiting);
         if self.widths.is_none() {
-            let titles: Vec<String> = self.columns.iter().map(|&column| column.to_owned()).collect();
+            let titles: Vec<String> = self.columns.iter().map(|&column| title(column).to_owned()).collect();
             let widths = widths(&titles, &rows);
             print_row(out, &titles, &widths)?;
             self.widths = Some(widths);
@@ -113,11 +137,46 @@ fn print_row(out: &mut impl io::Write, cells: &[String], widths: &[usize]) -> io
     writeln!(out, "{}", padded.join("  ").trim_end())
 }
 
+/// The field that a path such as `progress.queued` leads to.
+fn field<'a>(row: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(row, |value, name| value.get(name))
+}
+
+fn title(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+/// Every field of a thing, those of its fields included, with how it is shown.
+fn collect_fields(name: &str, value: &Value, fields: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                collect_fields(&name, value, fields);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for item in items {
+                fields.push((name.to_owned(), cell(Some(item))));
+            }
+        }
+        other => fields.push((name.to_owned(), cell(Some(other)))),
+    }
+}
+
+/// What stands where there is nothing.
+const NOTHING: &str = "-";
+
 fn cell(value: Option<&Value>) -> String {
     match value {
-        None | Some(Value::Null) => "-".to_owned(),
+        None | Some(Value::Null) => NOTHING.to_owned(),
+        Some(Value::Array(items)) if items.is_empty() => NOTHING.to_owned(),
         Some(Value::String(text)) => harmless(text),
         Some(Value::Array(items)) => items.iter().map(|item| cell(Some(item))).collect::<Vec<_>>().join(", "),
+        Some(Value::Object(object)) => {
+            let fields = object.iter().filter(|(_, value)| !value.is_null());
+            fields.map(|(key, value)| format!("{key} {}", cell(Some(value)))).collect::<Vec<_>>().join(", ")
+        }
         Some(other) => other.to_string(),
     }
 }

@@ -1,25 +1,50 @@
-//! How far the reading is, on the terminal; nothing elsewhere.
+//! How far the reading or writing is, on the terminal; nothing elsewhere.
 
 use std::sync::OnceLock;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// One process reads one input, and whoever complains must get past its bar.
+/// One process reads one input or writes one file, and whoever complains must get past its bar.
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
 
 /// Shows a bar, if it is known how much there is to read.
 pub(crate) fn start(total_bytes: Option<u64>) {
     let Some(total_bytes) = total_bytes else { return };
-    let bar = BAR.get_or_init(|| ProgressBar::new(total_bytes));
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {eta} left") {
+    show(total_bytes, "{bar:30} {bytes} of {total_bytes}, {eta} left");
+}
+
+/// Shows a bar for so many entries to write.
+pub(crate) fn start_counting(entries: u64) {
+    show(entries, "{bar:30} {human_pos} of {human_len} entries, {eta} left");
+}
+
+fn show(total: u64, template: &str) {
+    let bar = BAR.get_or_init(|| ProgressBar::new(total));
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
 }
 
-/// So much more has been read.
-pub(crate) fn advance(bytes: u64) {
+/// Shows a bar for so many steps of a piece of work, in place of the one before.
+pub(crate) fn count(what: &'static str, steps: u64) {
+    show(steps, "{msg}: {bar:30} {human_pos} of {human_len}, {eta} left");
     if let Some(bar) = BAR.get() {
-        bar.inc(bytes);
+        bar.reset();
+        bar.set_length(steps);
+        bar.set_message(what);
+    }
+}
+
+/// Says what goes on, where somebody watches.
+pub(crate) fn note(what: &str) {
+    let bar = BAR.get_or_init(|| ProgressBar::new(0));
+    bar.println(what);
+}
+
+/// So much more has been read or written.
+pub(crate) fn advance(amount: u64) {
+    if let Some(bar) = BAR.get() {
+        bar.inc(amount);
     }
 }
 

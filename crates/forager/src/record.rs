@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::Outcome;
 use crate::flat;
-use crate::input::{Input, Line, MAX_LINE_BYTES};
+use crate::input::{Input, Line, MAX_LINE_BYTES, Place};
 use crate::output::{self, Output};
 use crate::words::in_words;
 
@@ -119,8 +119,8 @@ fn message(error: &serde_json::Error) -> String {
 }
 
 /// Reports a bad line on standard error.
-pub(crate) fn report(line: &Line<'_>, problem: &BadLine) {
-    output::complain(format_args!("{line}: {problem}"));
+pub(crate) fn report(place: &Place, problem: &BadLine) {
+    output::complain(format_args!("{place}: {problem}"));
 }
 
 /// Calls `handle` for each line, and shows what is printed as soon as the input pauses. A line
@@ -138,7 +138,7 @@ pub(crate) fn for_each(
                 Ok(()) => {}
                 Err(LineError::Fatal(error)) => return Err(error),
                 Err(LineError::Bad(problem)) => {
-                    report(&line, &problem);
+                    report(&line.place(), &problem);
                     outcome = Outcome::SomeBad;
                 }
             }

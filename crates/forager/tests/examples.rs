@@ -6,8 +6,9 @@ mod common;
 
 use common::{forager, session, steps_in};
 
-/// The commands that have a page of their own.
-const COMMANDS: [&str; 13] = [
+/// The commands that have a page of their own. They run one after another in one folder, so that an
+/// example may build on those before.
+const COMMANDS: [&str; 61] = [
     "score",
     "rank",
     "select",
@@ -17,8 +18,56 @@ const COMMANDS: [&str; 13] = [
     "hierarchy",
     "scope",
     "url",
+    "init",
+    "apply",
+    "collection add",
+    "profile add",
+    "seed add",
+    "seed import",
+    "seed list",
+    "seed show",
+    "seed enable",
+    "seed disable",
+    "seed remove",
+    "profile list",
+    "profile show",
+    "profile disable",
+    "profile enable",
+    "profile remove",
+    "collection disable",
+    "collection enable",
+    "collection start",
+    "profile start",
+    "seed start",
+    "collection list",
+    "collection show",
+    "discover",
+    "lease",
+    "complete",
+    "extend",
+    "release",
+    "explain",
+    "queue list",
+    "queue show",
+    "queue plan",
+    "queue hosts",
+    "queue stats",
+    "host set",
+    "job start",
+    "job list",
+    "job show",
+    "job pause",
+    "job resume",
+    "job cancel",
+    "events",
+    "export",
+    "import",
+    "backup",
+    "check",
+    "collection remove",
     "config check",
     "config show",
+    "bench frontier",
     "completions",
     "man",
 ];
@@ -36,7 +85,8 @@ fn each_prints_what_help_says() {
     for command in COMMANDS {
         let help = help(command);
         let (_, example) = help.split_once("Example:\n").expect("there is an example");
-        let steps = steps_in(example.lines().map(str::trim_start).filter(|line| !line.is_empty()));
+        let lines = example.trim_end().lines().map(|line| line.strip_prefix("  ").unwrap_or(line));
+        let steps = steps_in(lines);
         assert!(steps.iter().any(|(step, _)| step.contains(&format!("forager {command}"))), "{command}");
         for (step, printed) in steps {
             assert_eq!(session(&step, folder.path()), printed, "{step}");
@@ -46,12 +96,25 @@ fn each_prints_what_help_says() {
 
 #[test]
 fn no_command_is_left_out() {
-    let listed = help("");
-    let (_, listed) = listed.split_once("Commands:\n").unwrap();
-    let listed =
-        listed.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
-    for command in listed.filter(|command| *command != "help") {
-        let tested = COMMANDS.iter().any(|tested| tested.split(' ').next() == Some(command));
-        assert!(tested, "the example of {command} is not tested");
+    let mut left = subcommands("");
+    let mut count = 0;
+    while let Some(command) = left.pop() {
+        match subcommands(&command) {
+            below if below.is_empty() => {
+                assert!(COMMANDS.contains(&&*command), "the example of {command} is not tested");
+                count += 1;
+            }
+            below => left.extend(below),
+        }
     }
+    assert_eq!(count, COMMANDS.len());
+}
+
+/// The commands that the help of a command lists.
+fn subcommands(command: &str) -> Vec<String> {
+    let help = help(command);
+    let Some((_, listed)) = help.split_once("Commands:\n") else { return Vec::new() };
+    let listed = listed.lines().take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    names.map(|name| format!("{command} {name}").trim_start().to_owned()).collect()
 }

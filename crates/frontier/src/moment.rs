@@ -63,6 +63,15 @@ impl Moment {
         Self::from_millisecond(self.0.saturating_add(millis))
     }
 
+    /// The time that counts when a caller says it is `now`, after this one was the latest.
+    ///
+    /// Callers read the clock before they wait for their turn, so that one may come with a time a little
+    /// behind; for the queue, time never goes back for that. A clock that is a minute behind was set back, and is believed.
+    #[must_use]
+    pub fn advanced(self, now: Self) -> Self {
+        if now.after_millis(60_000) < self { now } else { self.max(now) }
+    }
+
     /// The whole second at which an entry is due that may be fetched from `time` on.
     ///
     /// What is due already counts from the start of its second, so that it can be had at once; what

@@ -30,8 +30,13 @@ pub(crate) trait LocalStore: Send + Sync {
     /// What the engine sees.
     type Tx: Tx;
 
-    /// Runs `call` alone, and makes what it changed durable before it returns.
-    fn transact<R>(&self, now: Moment, call: impl FnOnce(&mut Self::Tx) -> Result<R>) -> Result<R>;
+    /// Runs `call` alone, and makes what it changed durable before it returns. The call is told the time that
+    /// counts, by [`Moment::advanced`].
+    fn transact<R>(
+        &self,
+        now: Option<Moment>,
+        call: impl FnOnce(&mut Self::Tx, Moment) -> Result<R>,
+    ) -> Result<R>;
 
     /// Counts up whenever there may be something new to lease.
     fn bell(&self) -> watch::Receiver<u64>;
@@ -40,96 +45,79 @@ pub(crate) trait LocalStore: Send + Sync {
 #[async_trait]
 impl<S: LocalStore> Frontier for S {
     async fn configure(&self, changes: &[Change], now: Timestamp) -> Result<()> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::configure(tx, changes, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::configure(tx, changes, now))
     }
 
     async fn catalog(&self) -> Result<Arc<Catalog>> {
-        self.transact(Moment::ZERO, |tx| Ok(tx.catalog().clone()))
+        self.transact(None, |tx, _| Ok(tx.catalog().clone()))
     }
 
     async fn start(&self, targets: &[Target], now: Timestamp) -> Result<Vec<Started>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::start(tx, targets, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::start(tx, targets, now))
     }
 
     async fn discover(&self, pages: &[Page], now: Timestamp) -> Result<Vec<Discovery>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::discover(tx, pages, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::discover(tx, pages, now))
     }
 
     async fn lease(&self, request: &LeaseRequest, now: Timestamp) -> Result<LeaseAnswer> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::lease(tx, request, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::lease(tx, request, now))
     }
 
     async fn complete(&self, reports: &[Report], now: Timestamp) -> Result<Vec<Completed>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::complete(tx, reports, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::complete(tx, reports, now))
     }
 
     async fn extend(&self, tokens: &[Token], hold: Interval, now: Timestamp) -> Result<Vec<LeaseChange>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::extend(tx, tokens, hold, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::extend(tx, tokens, hold, now))
     }
 
     async fn release(&self, tokens: &[Token], now: Timestamp) -> Result<Vec<LeaseChange>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::release(tx, tokens, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::release(tx, tokens, now))
     }
 
     async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<HostView>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::set_hosts(tx, changes, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::set_hosts(tx, changes, now))
     }
 
     async fn start_job(&self, job: &NewJob, now: Timestamp) -> Result<JobView> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::start_job(tx, job, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::start_job(tx, job, now))
     }
 
     async fn steer_job(&self, id: &str, steer: Steer, now: Timestamp) -> Result<JobView> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::steer_job(tx, id, steer, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::steer_job(tx, id, steer, now))
     }
 
     async fn jobs(&self, now: Timestamp) -> Result<Vec<JobView>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::jobs(tx, now))
+        self.transact(Some(Moment::of(now)), engine::jobs)
     }
 
     async fn entry(&self, collection: &str, url: &str, now: Timestamp) -> Result<Option<EntryView>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::entry(tx, collection, url, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::entry(tx, collection, url, now))
     }
 
     async fn list(&self, filter: &ListFilter, now: Timestamp) -> Result<ListPage> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::list(tx, filter, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::list(tx, filter, now))
     }
 
     async fn hosts(&self, filter: &HostFilter, now: Timestamp) -> Result<Vec<HostView>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::hosts(tx, filter, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::hosts(tx, filter, now))
     }
 
     async fn stats(&self, collection: Option<&str>, now: Timestamp) -> Result<Vec<Stats>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::stats(tx, collection, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::stats(tx, collection, now))
     }
 
     async fn plan(&self, filter: &PlanFilter, now: Timestamp) -> Result<Vec<Planned>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::plan(tx, filter, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::plan(tx, filter, now))
     }
 
     async fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>> {
-        self.transact(Moment::ZERO, |tx| tx.events(from, limit))
+        self.transact(None, |tx, _| tx.events(from, limit))
     }
 
     async fn explain(&self, collection: &str, url: &str, now: Timestamp) -> Result<Explanation> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::explain(tx, collection, url, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::explain(tx, collection, url, now))
     }
 
     async fn export(
@@ -139,13 +127,11 @@ impl<S: LocalStore> Frontier for S {
         limit: usize,
         now: Timestamp,
     ) -> Result<Vec<Image>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::export(tx, collection, after, limit, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::export(tx, collection, after, limit, now))
     }
 
     async fn import(&self, collection: &str, images: &[Image], now: Timestamp) -> Result<Vec<bool>> {
-        let now = Moment::of(now);
-        self.transact(now, |tx| engine::import(tx, collection, images, now))
+        self.transact(Some(Moment::of(now)), |tx, now| engine::import(tx, collection, images, now))
     }
 
     fn arrivals(&self) -> watch::Receiver<u64> {

@@ -10,24 +10,31 @@ use anyhow::{Context as _, bail};
 use super::workload::{Seen, Workload};
 use crate::Outcome;
 use crate::cli::BenchPart;
-use crate::output;
+use crate::output::{Format, Output};
 
 /// What the raw engine writes at once.
-const BATCH: u64 = 500;
+const BATCH: usize = 500;
 
 /// Runs a part in this process, which was started for it.
 pub(crate) fn run_part(part: BenchPart, folder: &Path, workload: Workload) -> anyhow::Result<Outcome> {
     match part {
-        BenchPart::Floor => output::line(&format!("{}", floor(folder, workload)?))?,
+        BenchPart::Floor => say(&floor(folder, workload)?.to_string())?,
         BenchPart::Hold => {
             let bench = super::phases::Bench::open(&folder.join("store"), workload)?;
             bench.touch()?;
-            output::line("open")?;
+            say("open")?;
             // Until the parent kills us.
-            std::thread::sleep(std::time::Duration::from_secs(600));
+            std::thread::sleep(std::time::Duration::from_mins(10));
         }
     }
     Ok(Outcome::Complete)
+}
+
+/// Tells the parent something.
+fn say(line: &str) -> anyhow::Result<()> {
+    let mut output = Output::new(Format::Jsonl, &[]);
+    output.text(line)?;
+    output.flush()
 }
 
 /// URLs a second that the raw engine writes as bare keys, without looking anything up.
@@ -39,7 +46,7 @@ fn floor(folder: &Path, workload: Workload) -> anyhow::Result<f64> {
     let mut busy = std::time::Duration::ZERO;
     while new < workload.urls {
         let mut urls = Vec::new();
-        while urls.len() < BATCH as usize && new < workload.urls {
+        while urls.len() < BATCH && new < workload.urls {
             let index = match Workload::at(position, new) {
                 Seen::First(index) => {
                     new += 1;

@@ -71,7 +71,12 @@ impl Figures {
     #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
     pub(crate) fn size(&mut self, what: &str, bytes: u64, urls: u64) {
         let bytes_per_url = Some(rounded(bytes as f64 / urls.max(1) as f64, 10.0));
-        self.rows.push(Figure { what: what.to_owned(), bytes: Some(bytes), bytes_per_url, ..Figure::default() });
+        self.rows.push(Figure {
+            what: what.to_owned(),
+            bytes: Some(bytes),
+            bytes_per_url,
+            ..Figure::default()
+        });
     }
 }
 

@@ -190,7 +190,7 @@ impl Bench {
         let mut unused = Calls::default();
         let mut now = self.start + SignedDuration::from_hours(1);
         let mut new = self.workload.urls;
-        for _ in 0..MOST_CALLS.min(usize::try_from(self.workload.urls)? / LEASE / 8 + 1) / 4 + 1 {
+        for _ in 0..=(MOST_CALLS.min(usize::try_from(self.workload.urls)? / LEASE / 8 + 1) / 4) {
             now += TICK * 4;
             let started = Instant::now();
             let leased = self.lease(&mut now, &mut unused)?;
@@ -235,11 +235,8 @@ pub(crate) fn few_ready_hosts(folder: &Path, hosts: u64, figures: &mut Figures) 
 /// A hundred hosts with much to do, and `idle` ones with nothing before next year.
 fn fill(store: &Embedded, idle: u64, start: Timestamp) -> anyhow::Result<()> {
     let later = forager_frontier::Moment::of(start + SignedDuration::from_hours(24 * 365));
-    let link = |host: String, path: u64, due| Link {
-        url: format!("https://{host}/{path}"),
-        due,
-        ..Link::default()
-    };
+    let link =
+        |host: String, path: u64, due| Link { url: format!("https://{host}/{path}"), due, ..Link::default() };
     let busy = (0..30_000).map(|number| link(format!("busy-{}.example", number % 100), number, None));
     let quiet = (0..idle).map(|number| link(format!("idle-{number}.example"), 0, Some(later)));
     let mut links = busy.chain(quiet);

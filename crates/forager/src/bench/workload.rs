@@ -36,8 +36,12 @@ impl Workload {
     }
 
     /// A host: the chance of one is inverse to its rank, so that the largest has a share of 1/ln(hosts).
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss,
-        reason = "ranks are small")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "ranks are small"
+    )]
     fn host(&self, drawn: u64) -> u64 {
         let uniform = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
         let rank = (self.hosts as f64).powf(uniform) as u64;

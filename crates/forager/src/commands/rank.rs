@@ -55,7 +55,7 @@ fn rank_share(
         let Some(chunk) = chunk else { return Ok(ranking) };
         for line in chunk.lines() {
             if let Err(problem) = consider(&mut ranking, &line, now) {
-                report(&line, &problem);
+                report(&line.place(), &problem);
                 some_bad.store(true, Ordering::Relaxed);
             }
         }

@@ -9,7 +9,7 @@ use super::Config;
 
 /// A configuration with every key: one element in each list of tables. Serialised, it is the
 /// schema that unknown keys are told by, so that keys are listed nowhere else.
-pub(super) fn example() -> Value {
+pub(crate) fn example() -> Value {
     let mut config = Config::default();
     config.classify.rows.push(Row {
         pattern: String::new(),

@@ -18,6 +18,9 @@ use crate::words::in_words;
 /// What variables of the environment start with; sections and keys follow, two underscores apart.
 const PREFIX: &str = "FORAGER_";
 
+/// Variables that stand for flags rather than keys.
+const FLAGS: [&str; 2] = ["CONFIG", "DATA"];
+
 /// The values of all layers, and where each came from.
 #[derive(Default)]
 pub(crate) struct Layers {
@@ -64,7 +67,7 @@ impl Layers {
         for (name, text) in variables {
             // Names that are not UTF-8 are none of ours.
             let Some(name) = name.to_str() else { continue };
-            let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| *rest != "CONFIG") else { continue };
+            let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| !FLAGS.contains(rest)) else { continue };
             let text = text.to_str().with_context(|| format!("environment {name}: not UTF-8"))?;
             let key = rest.to_ascii_lowercase().replace("__", ".");
             check_variable(name, &key, text, &schema)?;

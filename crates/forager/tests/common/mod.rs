@@ -39,7 +39,7 @@ impl Ran {
 /// The binary, in an empty environment of its own.
 pub(crate) fn forager() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forager"));
-    command.env_remove("FORAGER_CONFIG").current_dir(env!("CARGO_TARGET_TMPDIR"));
+    command.env_remove("FORAGER_CONFIG").env_remove("FORAGER_DATA").current_dir(env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
@@ -120,4 +120,67 @@ pub(crate) fn session(step: &str, folder: &Path) -> String {
     shell.arg("-c").arg(format!("{{ {step}; }} 2>&1")).current_dir(folder).env("PATH", path);
     let output = shell.env_remove("FORAGER_CONFIG").output().unwrap();
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// A queue in a folder of its own, for the real binary to work on.
+pub(crate) struct Queue {
+    folder: tempfile::TempDir,
+}
+
+impl Queue {
+    /// An empty folder.
+    pub(crate) fn nowhere() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A queue with a collection `news`, its profile `daily` and the seed `https://paper.example/`.
+    pub(crate) fn news() -> Self {
+        let queue = Self::nowhere();
+        queue.good(&["collection", "add", "news"]);
+        queue.good(&["profile", "add", "daily", "--collection", "news", "--depth", "2", "--every", "24h"]);
+        queue.good(&["seed", "add", "https://paper.example/", "--profile", "daily"]);
+        queue
+    }
+
+    /// As [`Queue::news`], started, with links to `/a` and so on found on its home page.
+    pub(crate) fn with_links(names: &[&str]) -> Self {
+        let queue = Self::news();
+        queue.good(&["collection", "start", "news"]);
+        let links: Vec<Value> = names
+            .iter()
+            .map(|name| serde_json::json!({"url": format!("https://paper.example/{name}")}))
+            .collect();
+        let page =
+            serde_json::json!({"collection": "news", "source": "https://paper.example/", "links": links});
+        assert_eq!(queue.run(&["discover"], page.to_string()).good_rows().len(), names.len());
+        queue
+    }
+
+    /// The folder, beside the queue.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The program, about to work on this queue.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = forager();
+        command.args(args).current_dir(self.folder.path());
+        command
+    }
+
+    /// Runs a command at [`NOW`].
+    pub(crate) fn run(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+        run_command(self.command(args).args(["--now", NOW]), input)
+    }
+
+    /// Runs a command at another time.
+    pub(crate) fn run_at(&self, now: &str, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+        run_command(self.command(args).args(["--now", now]), input)
+    }
+
+    /// The rows of a command without input that must go well.
+    #[track_caller]
+    pub(crate) fn good(&self, args: &[&str]) -> Vec<Value> {
+        self.run(args, "").good_rows()
+    }
 }

@@ -64,7 +64,7 @@ impl Subject<'_> {
         let mut explanation = Explanation {
             verdict: String::new(),
             would_need: Vec::new(),
-            forms: self.forms(&url),
+            forms: Forms { host: tx.host_key(host_id).0.to_owned(), ..self.forms(&url) },
             scope,
             priority: self.priority_terms(tx, &standing, &record),
             class: self.class(&url, Some(&standing)),

@@ -18,6 +18,7 @@ mod log;
 mod queue;
 mod recover;
 mod rotation;
+mod seal;
 mod slots;
 mod staged;
 mod steps;
@@ -27,6 +28,7 @@ mod tx;
 mod undo;
 mod write;
 
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,8 +92,17 @@ struct Guarded {
 impl Embedded {
     /// Opens the folder at `path`, or makes it.
     pub fn open(path: impl AsRef<Path>, settings: Settings, options: Options) -> Result<Self> {
-        let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
-        let inner = recover::load(disk.clone(), Arc::new(settings))?;
+        let load = || {
+            let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
+            let inner = recover::load(disk.clone(), Arc::new(settings), None)?;
+            seal::take(&disk, inner.fold.rows())?;
+            Ok((disk, inner))
+        };
+        // fjall panics at some of the damage that it finds; nothing of what it held is used after that.
+        let (disk, inner) = std::panic::catch_unwind(AssertUnwindSafe(load)).unwrap_or_else(|_| {
+            let problem = "a file is damaged, so that it cannot be read".to_owned();
+            Err(Error::Damaged { path: path.as_ref().to_owned(), problem })
+        })?;
         Ok(Self {
             state: Mutex::new(Guarded { inner, stopped: None }),
             bell: watch::Sender::new(0),
@@ -107,7 +118,8 @@ impl Embedded {
     pub fn close(self) -> Result<()> {
         self.lock().ensure_usable()?;
         self.disk.settle();
-        self.disk.sync().map_err(|problem| self.disk.storage(problem))
+        self.disk.sync().map_err(|problem| self.disk.storage(problem))?;
+        seal::put(&self.disk, self.lock().inner.fold.rows())
     }
 
     /// Looks for what is not as it should be, in memory and in the folder. Calls wait meanwhile.
@@ -118,7 +130,7 @@ impl Embedded {
     /// Like [`check`](Self::check), and tells what was looked at.
     pub fn audit(&self) -> Result<Checked> {
         let mut guarded = self.lock();
-        guarded.begin(Moment::ZERO)?;
+        guarded.begin(None)?;
         guarded.inner.check()
     }
 
@@ -126,7 +138,7 @@ impl Embedded {
     pub fn backup(&self, target: &Path) -> Result<()> {
         let snapshot = {
             let mut guarded = self.lock();
-            guarded.begin(Moment::ZERO)?;
+            guarded.begin(None)?;
             self.disk.db.snapshot()
         };
         backup::copy(&self.disk, &snapshot, target)
@@ -158,6 +170,8 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         if self.lock().stopped.is_none() {
             self.disk.settle();
+            // What goes wrong here costs the next start a check, and nothing else.
+            let _ = seal::put(&self.disk, self.lock().inner.fold.rows());
         }
     }
 }
@@ -169,15 +183,19 @@ impl Guarded {
         Err(Error::Stopped { path, problem: problem.clone(), since: *since })
     }
 
-    fn begin(&mut self, now: Moment) -> Result<()> {
+    /// Readies the store for a call. What is ready depends on the time, so that a clock which was set back
+    /// has everything filed anew.
+    fn begin(&mut self, now: Option<Moment>) -> Result<()> {
         self.ensure_usable()?;
-        if !self.inner.staged.is_empty() {
-            self.reload()?;
+        let latest = self.inner.counters.now;
+        let now = now.map_or(latest, |now| latest.advanced(now));
+        if now < latest || !self.inner.staged.is_empty() {
+            self.reload(now)?;
         }
         let inner = &mut self.inner;
+        inner.counters.now = now;
         inner.undo.begin(inner.counters);
         inner.staged.rings = false;
-        inner.counters.now = inner.counters.now.max(now);
         Ok(())
     }
 
@@ -193,12 +211,13 @@ impl Guarded {
 
     /// Brings the memory back to what is on disk.
     fn undo(&mut self) -> Result<()> {
-        if self.inner.undo() { Ok(()) } else { self.reload() }
+        if self.inner.undo() { Ok(()) } else { self.reload(self.inner.counters.now) }
     }
 
-    fn reload(&mut self) -> Result<()> {
+    /// Rebuilds the memory, as it is at a time.
+    fn reload(&mut self, now: Moment) -> Result<()> {
         let (disk, settings) = (self.inner.disk.clone(), self.inner.settings.clone());
-        match recover::load(disk, settings) {
+        match recover::load(disk, settings, Some(now)) {
             Ok(inner) => {
                 self.inner = inner;
                 Ok(())
@@ -217,10 +236,15 @@ impl Guarded {
 impl LocalStore for Embedded {
     type Tx = Inner;
 
-    fn transact<R>(&self, now: Moment, call: impl FnOnce(&mut Inner) -> Result<R>) -> Result<R> {
+    fn transact<R>(
+        &self,
+        now: Option<Moment>,
+        call: impl FnOnce(&mut Inner, Moment) -> Result<R>,
+    ) -> Result<R> {
         let mut guarded = self.lock();
         guarded.begin(now)?;
-        let result = match call(&mut guarded.inner) {
+        let now = guarded.inner.counters.now;
+        let result = match call(&mut guarded.inner, now) {
             Ok(result) => result,
             Err(error) => {
                 guarded.undo()?;

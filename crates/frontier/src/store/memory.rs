@@ -35,12 +35,17 @@ impl Memory {
 impl LocalStore for Memory {
     type Tx = Model;
 
-    fn transact<R>(&self, now: Moment, call: impl FnOnce(&mut Model) -> Result<R>) -> Result<R> {
+    fn transact<R>(
+        &self,
+        now: Option<Moment>,
+        call: impl FnOnce(&mut Model, Moment) -> Result<R>,
+    ) -> Result<R> {
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         // A copy is what makes a failed call undone: simple, and right.
         let mut next = model.clone();
-        next.now = next.now.max(now);
-        let result = call(&mut next)?;
+        next.now = now.map_or(next.now, |now| next.now.advanced(now));
+        let now = next.now;
+        let result = call(&mut next, now)?;
         *model = next;
         drop(model);
         self.bell.send_modify(|count| *count += 1);

@@ -226,7 +226,7 @@ impl Inner {
 
     /// What a start after a crash would find is what is in memory.
     fn check_folder(&self, checked: &mut Checked) -> Result<()> {
-        let found = recover::load(self.disk.clone(), self.settings.clone())?;
+        let found = recover::load(self.disk.clone(), self.settings.clone(), Some(self.counters.now))?;
         let differs = "the folder has it otherwise than the memory";
         for number in 0..self.slots.len().max(found.slots.len()) {
             let row = |inner: &Self| {

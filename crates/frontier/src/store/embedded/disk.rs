@@ -17,6 +17,9 @@ const MAX_JOURNALS: u64 = 128 * MIB;
 /// What is read in no time at the next start.
 const SMALL_JOURNAL: u64 = 4 * MIB;
 
+/// The file that says that every key space has been made.
+const MADE: &str = "made";
+
 /// The key spaces.
 #[derive(Clone)]
 pub(super) struct Disk {
@@ -66,7 +69,7 @@ impl Disk {
         let looked_up = || options(64).expect_point_read_hits(true);
         let scanned = |mib| move || options(mib).filter_policy(FilterPolicy::disabled());
         let open = |name, memtable| db.keyspace(name, scanned(memtable)).map_err(failed);
-        Ok(Self {
+        let disk = Self {
             path: path.to_owned(),
             meta: open("meta", 16)?,
             hosts: open("hosts", 16)?,
@@ -78,7 +81,9 @@ impl Disk {
             records: db.keyspace("records", looked_up).map_err(failed)?,
             events: open("events", 16)?,
             db,
-        })
+        };
+        fs::write(path.join(MADE), []).map_err(|cause| disk.storage(advice(&cause)))?;
+        Ok(disk)
     }
 
     /// The folder.
@@ -196,19 +201,40 @@ fn prepare(path: &Path) -> Result<()> {
         Err(cause) => return Err(storage(advice(&cause))),
     }
     if path.join("version").exists() {
-        return Ok(());
+        return if path.join(MADE).exists() { check_keyspaces(path) } else { Ok(()) };
     }
     let names: std::io::Result<Vec<_>> =
         fs::read_dir(path).and_then(|files| files.map(|file| file.map(|file| file.file_name())).collect());
     let names = names.map_err(|cause| storage(advice(&cause)))?;
-    let of_fjall = ["lock", "keyspaces", "0.jnl"];
+    let of_fjall = ["lock", "keyspaces", "0.jnl", "clean", MADE];
     if let Some(other) = names.iter().find(|name| of_fjall.iter().all(|known| name != known)) {
         let problem = format!("is not empty, and holds {} rather than a frontier", other.display());
         return Err(Error::Damaged { path: path.to_owned(), problem });
     }
-    // The marker is written last: without it nothing was ever stored here.
-    if path.join("0.jnl").exists() {
-        fs::remove_file(path.join("0.jnl")).map_err(|cause| storage(advice(&cause)))?;
+    // The marker is written last: without it nothing was ever stored here, unless it was lost.
+    let journal = path.join("0.jnl");
+    if !journal.exists() {
+        return Ok(());
+    }
+    let written = fs::read(&journal).map_err(|cause| storage(advice(&cause)))?;
+    if written.iter().any(|byte| *byte != 0) {
+        let problem = "its file \"version\" is missing".to_owned();
+        return Err(Error::Damaged { path: path.to_owned(), problem });
+    }
+    fs::remove_file(journal).map_err(|cause| storage(advice(&cause)))
+}
+
+/// Refuses a folder in which a key space has lost the file that it begins with: fjall would take it for one that
+/// was never finished, and clear it away.
+fn check_keyspaces(path: &Path) -> Result<()> {
+    let folders = fs::read_dir(path.join("keyspaces")).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+    let folders =
+        folders.map_err(|cause| Error::Storage { path: path.to_owned(), problem: advice(&cause) })?;
+    for folder in folders.into_iter().map(|folder| folder.path()) {
+        if !folder.join("current").exists() {
+            let problem = format!("the file \"current\" is missing in {}", folder.display());
+            return Err(Error::Damaged { path: path.to_owned(), problem });
+        }
     }
     Ok(())
 }

@@ -61,6 +61,11 @@ impl Fold {
         Self { marks: Marks { next_row: marks.first_row, ..marks }, ..Self::default() }
     }
 
+    /// The number of the next row of the log.
+    pub(super) fn rows(&self) -> u64 {
+        self.marks.next_row
+    }
+
     /// Notes that the log has this row already.
     pub(super) fn found_row(&mut self, number: u64, bytes: usize) {
         self.log_bytes += bytes as u64;

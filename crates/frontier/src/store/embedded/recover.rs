@@ -20,14 +20,16 @@ use crate::catalog::{Catalog, Rows};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::Tally;
 
 /// The form of the rows. Raise it with every change that an older version would misread.
 const FORMAT: u32 = 1;
 
-/// Opens what the folder holds, or prepares an empty one.
-pub(super) fn load(disk: Disk, settings: Arc<Settings>) -> Result<Inner> {
+/// Opens what the folder holds, or prepares an empty one. What is ready is worked out for `now`, or for the time of
+/// the last call.
+pub(super) fn load(disk: Disk, settings: Arc<Settings>, now: Option<Moment>) -> Result<Inner> {
     let secret = identify(&disk)?;
     let catalog = Arc::new(Catalog::new(read_rows(&disk)?, &settings)?);
     let mut inner = Inner::empty(disk, settings, catalog, secret);
@@ -36,6 +38,9 @@ pub(super) fn load(disk: Disk, settings: Arc<Settings>) -> Result<Inner> {
     recovery.read_names()?;
     recovery.read_pages()?;
     recovery.read_log()?;
+    if let Some(now) = now {
+        recovery.inner.counters.now = now;
+    }
     Ok(recovery.settle_in())
 }
 
@@ -274,10 +279,10 @@ impl Inner {
 /// batch in the order of the queues.
 fn fill_queues(queues: &mut [Option<Queue>], slots: &Slots) {
     const BATCH: usize = 1 << 20;
-    let mut queued = slots.iter().filter(|(_, slot)| slot.state() == State::Queued).peekable();
-    while queued.peek().is_some() {
+    let mut waiting = slots.iter().filter(|(_, slot)| slot.state() == State::Queued).peekable();
+    while waiting.peek().is_some() {
         let batch: Vec<(u32, Slot)> =
-            queued.by_ref().take(BATCH).map(|(number, slot)| (number, *slot)).collect();
+            waiting.by_ref().take(BATCH).map(|(number, slot)| (number, *slot)).collect();
         let sorted = by_queue(&batch, queues.len());
         for entries in sorted.chunk_by(|(_, one), (_, other)| one.queue() == other.queue()) {
             let queue = entries.first().map(|(_, slot)| slot.queue().0 as usize);

@@ -1,0 +1,166 @@
+//! `forager explain`
+
+use forager_core::time::Interval;
+use forager_frontier::entry::{How, Visit};
+use forager_frontier::explain::{ClassView, EvidenceView, Explanation, GateView, PriorityTerms, Scope};
+use forager_frontier::verbs::EntryView;
+use forager_frontier::{Frontier as _, Moment};
+
+use super::queue::collection_or_only;
+use crate::Outcome;
+use crate::cli::ExplainArgs;
+use crate::output::Output;
+use crate::store::{self, Missing};
+
+pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
+    let (collection, explanation, now) = store::with(&args.store, Missing::Refuse, |store| {
+        let collection = collection_or_only(store, args.collection.as_deref())?;
+        let explanation = store::ask(store.frontier.explain(&collection, &args.url, store.now))?;
+        Ok((collection, explanation, Moment::of(store.now)))
+    })?;
+    let mut output = Output::new(args.store.format(), &[]);
+    if output.is_for_people() {
+        let lines = in_words(&collection, &explanation, now);
+        lines.iter().try_for_each(|line| output.text(line))?;
+    } else {
+        output.row(&explanation)?;
+    }
+    output.flush()?;
+    Ok(Outcome::Complete)
+}
+
+/// How wide the labels are.
+const LABEL: usize = 12;
+
+/// The sentence that says it all, and below it what it follows from.
+fn in_words(collection: &str, it: &Explanation, now: Moment) -> Vec<String> {
+    let entry = it.entry.as_ref();
+    let paragraphs = [
+        ("needs", it.would_need.clone()),
+        ("collection", vec![collection.to_owned()]),
+        ("now", vec![now.to_string()]),
+        ("scope", scope(&it.scope)),
+        ("due", due(it, now)),
+        ("host", host(it, now)),
+        ("queue", queue(it, now)),
+        ("priority", priority(&it.priority, now)),
+        ("class", class(&it.class)),
+        ("changes", it.evidence.as_ref().map(|it| evidence(it, now)).unwrap_or_default()),
+        ("fetches", entry.map(|entry| history(entry, now)).unwrap_or_default()),
+        ("found", entry.map(|entry| found(entry, now)).unwrap_or_default()),
+        ("forms", forms(it)),
+    ];
+    let mut lines = vec![it.forms.given.clone(), it.verdict.clone(), String::new()];
+    for (label, paragraph) in paragraphs {
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        lines.extend(labels.zip(paragraph).map(|(label, line)| format!("  {label:LABEL$}{line}")));
+    }
+    lines
+}
+
+/// A time, and how far off it is.
+fn when(time: Moment, now: Moment) -> String {
+    let length =
+        |millis: u64| Interval::from_secs_f64(std::time::Duration::from_millis(millis).as_secs_f64());
+    match (time.millisecond(), now.millisecond()) {
+        (time_ms, now_ms) if time_ms > now_ms => format!("{time}, in {}", length(time_ms - now_ms)),
+        (time_ms, now_ms) if time_ms < now_ms => format!("{time}, {} ago", length(now_ms - time_ms)),
+        _ => format!("{time}, now"),
+    }
+}
+
+fn scope(scope: &Scope) -> Vec<String> {
+    let Scope { action, rule, seed, depth } = scope;
+    let mut lines = vec![format!("{action}: {rule}")];
+    let depth = depth.map(|depth| format!(", depth {depth}")).unwrap_or_default();
+    lines.extend(seed.as_ref().map(|seed| format!("by seed {seed}{depth}")));
+    lines
+}
+
+fn due(it: &Explanation, now: Moment) -> Vec<String> {
+    it.due.iter().map(|due| format!("{}: {}", when(due.at, now), due.because)).collect()
+}
+
+/// Each gate that is closed, and in one line those that are open.
+fn host(it: &Explanation, now: Moment) -> Vec<String> {
+    let closed = |gate: &GateView| match gate.opens {
+        Some(opens) => format!("closed by {} until {}", gate.gate, when(opens, now)),
+        None => format!("closed by {} until somebody opens it", gate.gate),
+    };
+    let mut lines = vec![it.forms.host.clone()];
+    lines.extend(it.gates.iter().filter(|gate| !gate.is_open).map(closed));
+    let open: Vec<String> =
+        it.gates.iter().filter(|gate| gate.is_open).map(|gate| gate.gate.to_string()).collect();
+    if !open.is_empty() {
+        lines.push(format!("open: {}", open.join(", ")));
+    }
+    lines
+}
+
+fn queue(it: &Explanation, now: Moment) -> Vec<String> {
+    let lease = it.entry.as_ref().and_then(|entry| entry.leased_until);
+    let waiting = it.queue_length;
+    vec![match (it.place_in_queue, lease) {
+        (Some(place), _) => format!("number {place} of the {waiting} that wait at its host"),
+        (None, Some(until)) => {
+            format!("a worker has it until {}; {waiting} wait at its host", when(until, now))
+        }
+        (None, None) => format!("not in it; {waiting} wait at its host"),
+    }]
+}
+
+fn priority(priority: &PriorityTerms, now: Moment) -> Vec<String> {
+    let order = &priority.order;
+    let mut lines = vec![
+        priority.value.map_or_else(|| format!("order {order}"), |value| format!("{value}, order {order}")),
+    ];
+    lines.extend(priority.terms.iter().cloned());
+    lines.extend(priority.next_step.map(|step| format!("changes by itself at {}", when(step, now))));
+    lines
+}
+
+fn class(class: &ClassView) -> Vec<String> {
+    let role = class.node_role.as_ref().map(|role| format!(" {role}")).unwrap_or_default();
+    let mut lines = vec![format!("{}{role}, {} risk", class.node_type, class.risk)];
+    lines.extend(class.reasons.iter().cloned());
+    lines
+}
+
+fn evidence(evidence: &EvidenceView, now: Moment) -> Vec<String> {
+    let EvidenceView { velocity, scans, interval, .. } = evidence;
+    let plural = if *scans == 1 { "" } else { "s" };
+    let mut lines = vec![format!("rate {velocity} after {scans} scan{plural}: an interval of {interval}")];
+    lines.extend(evidence.reasons.iter().cloned());
+    lines.extend(evidence.last_changed.map(|at| format!("last changed {}", when(at, now))));
+    lines
+}
+
+/// The last fetches, newest first.
+fn history(entry: &EntryView, now: Moment) -> Vec<String> {
+    let line = |visit: &Visit| {
+        let changed = if visit.changed { ", changed" } else { "" };
+        format!("{}: {}{changed}", when(visit.at, now), visit.result)
+    };
+    entry.record.history.iter().rev().map(line).collect()
+}
+
+fn found(entry: &EntryView, now: Moment) -> Vec<String> {
+    let origin = &entry.record.origin;
+    let how = match origin.how {
+        How::Seed => "as a seed",
+        How::Link => "as a link",
+        How::Sitemap => "in a sitemap",
+        How::Redirect => "through a redirect",
+        How::Other => "in some other way",
+    };
+    let source = entry.source.as_ref().map(|source| format!(" on {source}")).unwrap_or_default();
+    vec![format!("{}, {how}{source}", when(origin.created, now))]
+}
+
+fn forms(it: &Explanation) -> Vec<String> {
+    vec![
+        format!("requested as {}", it.forms.fetch),
+        format!("known as {}", it.forms.identity),
+        format!("sorted as {}", it.forms.surt),
+    ]
+}

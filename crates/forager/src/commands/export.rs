@@ -1,0 +1,210 @@
+//! `forager export`
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use forager_core::scope::Seed;
+use forager_frontier::Frontier as _;
+use forager_frontier::catalog::{Catalog, CollectionSpec};
+use forager_frontier::host::HostSettings;
+use forager_frontier::verbs::HostFilter;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::catalog::entries;
+use super::queue::HOST_PAGE;
+use crate::Outcome;
+use crate::cli::ExportArgs;
+use crate::names::in_camel_case;
+use crate::output::Output;
+use crate::progress;
+use crate::store::{self, Missing, Store};
+
+/// What an export is written as.
+pub(super) const VERSION: u32 = 1;
+
+/// How many entries are read at a time, and how many seeds or hosts stand on one line.
+const PAGE: usize = 1000;
+
+/// The line that a collection begins with. One with many seeds or hosts has several, for a line has
+/// a limit.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Header {
+    /// The version of the format.
+    pub(super) forager: u32,
+    pub(super) collection: CollectionSpec,
+    #[serde(default)]
+    pub(super) profiles: Vec<Value>,
+    #[serde(default)]
+    pub(super) seeds: Vec<Seed>,
+    #[serde(default)]
+    pub(super) hosts: Vec<HostHeader>,
+}
+
+impl Header {
+    fn empty(spec: &CollectionSpec) -> Self {
+        let collection = spec.clone();
+        Self { forager: VERSION, collection, profiles: Vec::new(), seeds: Vec::new(), hosts: Vec::new() }
+    }
+}
+
+/// What is set for a host.
+#[derive(Serialize, Deserialize)]
+pub(super) struct HostHeader {
+    pub(super) host: String,
+    pub(super) settings: HostSettings,
+}
+
+#[derive(Serialize)]
+struct Exported<'a> {
+    collection: &'a str,
+    entries: u64,
+}
+
+pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
+    let mut target = Target::open(args.file.as_deref())?;
+    let mut output = Output::new(args.store.format(), &["collection", "entries"]);
+    store::with(&args.store, Missing::Refuse, |store| {
+        let catalog = store::ask(store.frontier.catalog())?;
+        let collections = catalog.rows().collections.iter().map(|row| &row.spec);
+        let is_wanted = |id: &str| args.collection.as_ref().is_none_or(|name| name == id);
+        let wanted: Vec<_> = collections.filter(|spec| is_wanted(&spec.id)).collect();
+        if let (Some(name), []) = (&args.collection, &*wanted) {
+            bail!("there is no collection {name:?}");
+        }
+        let stats = store::ask(store.frontier.stats(args.collection.as_deref(), store.now))?;
+        if args.file.is_some() {
+            progress::start_counting(stats.iter().map(entries).sum());
+        }
+        for spec in wanted {
+            let told = headers(store, &catalog, spec, &mut target)?;
+            let entries = images(store, spec, told, &mut target)?;
+            if args.file.is_some() {
+                output.row(&Exported { collection: &spec.id, entries })?;
+            }
+        }
+        Ok(())
+    })?;
+    target.finish()?;
+    progress::finish();
+    output.flush()?;
+    Ok(Outcome::Complete)
+}
+
+/// Writes what a collection begins with.
+fn headers(
+    store: &Store,
+    catalog: &Catalog,
+    spec: &CollectionSpec,
+    target: &mut Target,
+) -> anyhow::Result<HashSet<String>> {
+    let own: Vec<_> =
+        catalog.rows().profiles.iter().filter(|profile| profile.collection == spec.id).collect();
+    let profile = |profile| Ok(in_camel_case(serde_json::to_value(profile)?));
+    let profiles: anyhow::Result<Vec<Value>> = own.iter().map(profile).collect();
+    let is_own = |name: &str| own.iter().any(|profile| profile.id == name);
+    let seeds = seeds(catalog, is_own);
+    let told = seeds.iter().map(|seed| seed.url.clone()).collect();
+    let (mut seeds, mut hosts) = (seeds.into_iter(), hosts(store, &spec.id)?.into_iter());
+    let mut header = Header { profiles: profiles?, ..Header::empty(spec) };
+    loop {
+        header.seeds = seeds.by_ref().take(PAGE).collect();
+        header.hosts = hosts.by_ref().take(PAGE).collect();
+        target.line(&header)?;
+        if seeds.len() == 0 && hosts.len() == 0 {
+            return Ok(told);
+        }
+        header.profiles.clear();
+    }
+}
+
+/// The seeds of a collection, each with its profiles there; the others come with theirs.
+fn seeds(catalog: &Catalog, is_own: impl Fn(&str) -> bool) -> Vec<Seed> {
+    let live = catalog.rows().seeds.iter().filter(|row| !row.is_gone);
+    let seed = |seed: &Seed| {
+        let profiles: Vec<String> = seed.profiles.iter().filter(|name| is_own(name)).cloned().collect();
+        (!profiles.is_empty()).then(|| Seed { profiles, ..seed.clone() })
+    };
+    live.filter_map(|row| seed(&row.seed)).collect()
+}
+
+/// The hosts of a collection that have settings of their own.
+fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
+    let mut filter =
+        HostFilter { collection: Some(collection.to_owned()), key: None, skip: 0, limit: HOST_PAGE };
+    let mut hosts = Vec::new();
+    loop {
+        let page = store::ask(store.frontier.hosts(&filter, store.now))?;
+        filter.skip += page.len();
+        let is_last = page.len() < HOST_PAGE;
+        let own = page.into_iter().filter(|host| host.settings != HostSettings::default());
+        hosts.extend(own.map(|host| HostHeader { host: host.host, settings: host.settings }));
+        if is_last {
+            return Ok(hosts);
+        }
+    }
+}
+
+/// Writes the entries of a collection, and before an entry its seed if that is not `told` yet: it was
+/// removed, or is harvested elsewhere only, and the entry still is its own.
+fn images(
+    store: &Store,
+    spec: &CollectionSpec,
+    mut told: HashSet<String>,
+    target: &mut Target,
+) -> anyhow::Result<u64> {
+    let (mut after, mut count) = (None, 0);
+    loop {
+        let page = store::ask(store.frontier.export(&spec.id, after, PAGE, store.now))?;
+        for image in &page {
+            if let Some(url) = image.seed.as_ref().filter(|url| !told.contains(*url)) {
+                let seed = Seed { url: url.clone(), profiles: Vec::new(), enabled: true };
+                target.line(&Header { seeds: vec![seed], ..Header::empty(spec) })?;
+                told.insert(url.clone());
+            }
+            target.line(image)?;
+        }
+        count += page.len() as u64;
+        progress::advance(page.len() as u64);
+        match page.last() {
+            Some(last) if page.len() == PAGE => after = Some(last.id),
+            _ => return Ok(count),
+        }
+    }
+}
+
+/// Standard output, or a file that is put in place when it is complete.
+struct Target {
+    writer: BufWriter<Box<dyn Write>>,
+    file: Option<(File, PathBuf, PathBuf)>,
+}
+
+impl Target {
+    fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self { writer: BufWriter::new(Box::new(io::stdout())), file: None });
+        };
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = File::create(&part).with_context(|| format!("cannot write {}", part.display()))?;
+        let writer = BufWriter::new(Box::new(file.try_clone()?) as Box<dyn Write>);
+        Ok(Self { writer, file: Some((file, part, path.to_owned())) })
+    }
+
+    fn line(&mut self, line: &impl Serialize) -> anyhow::Result<()> {
+        serde_json::to_writer(&mut self.writer, line).map_err(io::Error::from).context(CANNOT_WRITE)?;
+        self.writer.write_all(b"\n").context(CANNOT_WRITE)
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        self.writer.flush().context(CANNOT_WRITE)?;
+        let Some((file, part, path)) = self.file else { return Ok(()) };
+        file.sync_all().and_then(|()| std::fs::rename(part, path)).context(CANNOT_WRITE)
+    }
+}
+
+const CANNOT_WRITE: &str = "cannot write the export";

@@ -1,0 +1,177 @@
+//! `forager lease`, `forager complete`, `forager extend`, `forager release`
+
+use std::time::{Duration, Instant};
+
+use forager_frontier::entry::Token;
+use forager_frontier::verbs::{self, LeaseAnswer, LeaseChange, LeaseRequest, Nothing, Report};
+use forager_frontier::{Frontier as _, Moment};
+use jiff::Timestamp;
+
+use crate::Outcome;
+use crate::batch::{Batches, for_each_batch};
+use crate::cli::{CompleteArgs, ExtendArgs, LeaseArgs, ReleaseArgs, StoreArgs};
+use crate::input::{Input, Line};
+use crate::output::{self, Output};
+use crate::pause::Pauses;
+use crate::record::{BadLine, parse};
+use crate::store::{self, Missing};
+
+const LEASE_COLUMNS: &[&str] =
+    &["token", "until", "collection", "url", "priority", "due", "failures", "rule"];
+const COMPLETE_COLUMNS: &[&str] = &["token", "outcome", "changed", "due", "rule"];
+
+/// Whoever reports slowly is answered at once; whoever reports much shares commits.
+const BATCHES: Batches = Batches { size: 500, eager: true };
+
+/// The longest sleep at a time: another process may have added something by then.
+const NAP: Duration = Duration::from_secs(10);
+
+pub(super) fn lease(args: &LeaseArgs) -> anyhow::Result<Outcome> {
+    let answer = if args.wait { wait(args)? } else { ask(args, args.store.now.get())? };
+    // The queue is free again before anybody sees what was taken from it.
+    let mut output = Output::new(args.store.format(), LEASE_COLUMNS);
+    answer.leased.iter().try_for_each(|leased| output.row(leased))?;
+    match answer.nothing {
+        Some(nothing) if output.is_for_people() => output.text(&in_words(nothing))?,
+        Some(nothing) => output.row(&nothing)?,
+        None => {}
+    }
+    output.flush()?;
+    Ok(Outcome::Complete)
+}
+
+fn ask(args: &LeaseArgs, now: Timestamp) -> anyhow::Result<LeaseAnswer> {
+    let request = LeaseRequest {
+        max: args.max,
+        per_host: args.per_host,
+        collection: args.collection.clone(),
+        host: args.host.clone(),
+        hold: args.hold,
+    };
+    store::with(&args.store, Missing::Refuse, |store| store::ask(store.frontier.lease(&request, now)))
+}
+
+/// Asks again whenever there may be something, until there is, the time is up, or Ctrl-C. Others
+/// have the queue in between.
+fn wait(args: &LeaseArgs) -> anyhow::Result<LeaseAnswer> {
+    let mut pauses = Pauses::new()?;
+    let (began, first) = (Instant::now(), args.store.now.get());
+    let timeout = args.timeout.map(|timeout| Duration::from_secs_f64(timeout.as_secs_f64()));
+    loop {
+        let now = first.saturating_add(began.elapsed())?;
+        let left = timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(began.elapsed()));
+        let asked = ask(args, now);
+        let wait = match &asked {
+            // Opening has waited for a while already.
+            Err(error) if store::is_locked(error) => Duration::ZERO,
+            Ok(LeaseAnswer { nothing: Some(nothing), .. }) => match until(*nothing) {
+                Some(until) => {
+                    Duration::from_millis(until.millisecond().saturating_sub(Moment::of(now).millisecond()))
+                }
+                None => return asked,
+            },
+            _ => return asked,
+        };
+        if left.is_zero() || !pauses.sleep(wait.min(left).min(NAP)) {
+            return asked;
+        }
+    }
+}
+
+fn until(nothing: Nothing) -> Option<Moment> {
+    match nothing {
+        Nothing::Empty => None,
+        Nothing::NotDue { until } | Nothing::Throttled { until, .. } => Some(until),
+        Nothing::Blocked { until } => until,
+    }
+}
+
+fn in_words(nothing: Nothing) -> String {
+    match nothing {
+        Nothing::Empty => "nothing to fetch: the queue is empty".to_owned(),
+        Nothing::NotDue { until } => format!("nothing to fetch before {until}: nothing is due"),
+        Nothing::Throttled { until, gate } => format!("nothing to fetch before {until}: {gate}"),
+        Nothing::Blocked { until: Some(until) } => {
+            format!("nothing to fetch: what there is waits for leases to end, until {until} at the latest")
+        }
+        Nothing::Blocked { until: None } => {
+            "nothing to fetch: what there is was blocked or disabled".to_owned()
+        }
+    }
+}
+
+pub(super) fn complete(args: &CompleteArgs) -> anyhow::Result<Outcome> {
+    let mut output = Output::new(args.store.format(), COMPLETE_COLUMNS);
+    let input = Input::open(&args.input.files)?;
+    store::with_lazy(&args.store, Missing::Refuse, |lazy| {
+        let summary = for_each_batch(
+            input,
+            &mut output,
+            BATCHES,
+            read,
+            |_| false,
+            |reports, output| {
+                let store = lazy.get()?;
+                let mut refused = Vec::new();
+                let completed = store::ask(store.frontier.complete(reports, store.now))?;
+                for (index, row) in completed.iter().enumerate() {
+                    if row.outcome == verbs::Outcome::Refused {
+                        refused.push((
+                            index,
+                            BadLine::field("token", format_args!("{}: {}", row.token, row.rule)),
+                        ));
+                    } else {
+                        output.row(row)?;
+                    }
+                }
+                Ok(refused)
+            },
+        )?;
+        Ok(summary.outcome())
+    })
+}
+
+fn read(line: &Line<'_>) -> Result<Report, BadLine> {
+    let report: Report = parse(line)?;
+    if report.token == 0 {
+        return Err(BadLine::field("token", "missing"));
+    }
+    if report.status.is_none() && report.error.is_none() {
+        return Err(BadLine::whole("has neither a \"status\" nor an \"error\""));
+    }
+    Ok(report)
+}
+
+pub(super) fn extend(args: &ExtendArgs) -> anyhow::Result<Outcome> {
+    let tokens = tokens(&args.leases.tokens);
+    let changes = store::with(&args.store, Missing::Refuse, |store| {
+        store::ask(store.frontier.extend(&tokens, args.hold, store.now))
+    })?;
+    print_changes(&args.store, &changes)
+}
+
+pub(super) fn release(args: &ReleaseArgs) -> anyhow::Result<Outcome> {
+    let tokens = tokens(&args.leases.tokens);
+    let changes = store::with(&args.store, Missing::Refuse, |store| {
+        store::ask(store.frontier.release(&tokens, store.now))
+    })?;
+    print_changes(&args.store, &changes)
+}
+
+fn tokens(numbers: &[u64]) -> Vec<Token> {
+    numbers.iter().copied().map(Token).collect()
+}
+
+fn print_changes(args: &StoreArgs, changes: &[LeaseChange]) -> anyhow::Result<Outcome> {
+    let mut output = Output::new(args.format(), &["token", "held", "until"]);
+    let mut outcome = Outcome::Complete;
+    for change in changes {
+        output.row(change)?;
+        if !change.held {
+            output::complain(format_args!("token {}: the lease has run out, or never was", change.token));
+            outcome = Outcome::SomeBad;
+        }
+    }
+    output.flush()?;
+    Ok(outcome)
+}

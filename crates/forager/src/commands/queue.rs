@@ -1,0 +1,158 @@
+//! `forager queue`
+
+use anyhow::bail;
+use forager_frontier::Frontier as _;
+use forager_frontier::entry::EntryId;
+use forager_frontier::verbs::{EntryView, HostFilter, ListFilter, PlanFilter};
+
+use crate::Outcome;
+use crate::cli::{QueueCommand, QueueHostsArgs, QueueListArgs, QueuePlanArgs, QueueShowArgs};
+use crate::output::Output;
+use crate::store::{self, Missing, Store};
+
+const LIST_COLUMNS: &[&str] =
+    &["id", "state", "priority", "due", "collection", "url", "depth", "risk", "lastFetch"];
+const PLAN_COLUMNS: &[&str] = &["at", "waitsFor", "priority", "collection", "url", "due"];
+const HOST_COLUMNS: &[&str] =
+    &["host", "collection", "queued", "inFlight", "fetched", "failures", "opens", "gate", "settings.delay"];
+const STATS_COLUMNS: &[&str] = &[
+    "collection",
+    "queued",
+    "inFlight",
+    "done",
+    "failed",
+    "skipped",
+    "hosts",
+    "fetches",
+    "changes",
+    "bytes",
+];
+
+/// How many are read at a time.
+const PAGE: usize = 1000;
+
+/// How many hosts are read at a time: each call looks through all of them.
+pub(super) const HOST_PAGE: usize = 50_000;
+
+pub(super) fn run(command: &QueueCommand) -> anyhow::Result<Outcome> {
+    match command {
+        QueueCommand::List(args) => list(args),
+        QueueCommand::Show(args) => show(args),
+        QueueCommand::Plan(args) => plan(args),
+        QueueCommand::Hosts(args) => hosts(args),
+        QueueCommand::Stats { collection, store } => {
+            let stats = store::with(store, Missing::Refuse, |store| {
+                store::ask(store.frontier.stats(collection.as_deref(), store.now))
+            })?;
+            let mut output = Output::new(store.format(), STATS_COLUMNS);
+            stats.iter().try_for_each(|row| output.row(row))?;
+            output.flush()?;
+            Ok(Outcome::Complete)
+        }
+    }
+}
+
+fn list(args: &QueueListArgs) -> anyhow::Result<Outcome> {
+    let mut output = Output::new(args.store.format(), LIST_COLUMNS);
+    let mut left = args.limit.unwrap_or(usize::MAX);
+    let mut filter = ListFilter {
+        collection: args.collection.clone(),
+        host: args.host.clone(),
+        state: args.state,
+        prefix: args.prefix.clone(),
+        contains: args.contains.clone(),
+        after: args.after.map(EntryId),
+        limit: 0,
+    };
+    store::with(&args.store, Missing::Refuse, |store| {
+        while left > 0 {
+            filter.limit = left.min(PAGE);
+            let page = store::ask(store.frontier.list(&filter, store.now))?;
+            for entry in &page.entries {
+                output.row(&brief(entry)?)?;
+            }
+            left -= page.entries.len().min(left);
+            if page.next.is_none() {
+                break;
+            }
+            filter.after = page.next;
+        }
+        output.flush()?;
+        Ok(Outcome::Complete)
+    })
+}
+
+/// An entry without what only `show` tells.
+fn brief(entry: &EntryView) -> anyhow::Result<serde_json::Value> {
+    let mut row = serde_json::to_value(entry)?;
+    if let Some(row) = row.as_object_mut() {
+        row.remove("record");
+    }
+    Ok(row)
+}
+
+fn show(args: &QueueShowArgs) -> anyhow::Result<Outcome> {
+    let entry = store::with(&args.store, Missing::Refuse, |store| {
+        let collection = collection_or_only(store, args.collection.as_deref())?;
+        match store::ask(store.frontier.entry(&collection, &args.url, store.now))? {
+            Some(entry) => Ok(entry),
+            None => bail!(
+                "{:?} is not in collection {collection:?}; \"forager explain\" says what would become of it",
+                args.url
+            ),
+        }
+    })?;
+    let mut output = Output::new(args.store.format(), &[]);
+    output.sheet(&entry)?;
+    output.flush()?;
+    Ok(Outcome::Complete)
+}
+
+/// The collection that is named, or the only one there is.
+pub(super) fn collection_or_only(store: &Store, name: Option<&str>) -> anyhow::Result<String> {
+    if let Some(name) = name {
+        return Ok(name.to_owned());
+    }
+    let catalog = store::ask(store.frontier.catalog())?;
+    match &*catalog.rows().collections {
+        [] => bail!("there is no collection; add one with \"forager collection add\""),
+        [only] => Ok(only.spec.id.clone()),
+        several => {
+            let names: Vec<&str> = several.iter().map(|row| &*row.spec.id).collect();
+            bail!("say which collection with --collection: {}", names.join(", "))
+        }
+    }
+}
+
+fn plan(args: &QueuePlanArgs) -> anyhow::Result<Outcome> {
+    let filter =
+        PlanFilter { collection: args.collection.clone(), host: args.host.clone(), limit: args.limit };
+    let planned = store::with(&args.store, Missing::Refuse, |store| {
+        store::ask(store.frontier.plan(&filter, store.now))
+    })?;
+    let mut output = Output::new(args.store.format(), PLAN_COLUMNS);
+    planned.iter().try_for_each(|row| output.row(row))?;
+    output.flush()?;
+    Ok(Outcome::Complete)
+}
+
+fn hosts(args: &QueueHostsArgs) -> anyhow::Result<Outcome> {
+    let mut output = Output::new(args.store.format(), HOST_COLUMNS);
+    let mut left = args.limit.unwrap_or(usize::MAX);
+    let mut filter =
+        HostFilter { collection: args.collection.clone(), key: args.host.clone(), skip: 0, limit: 0 };
+    store::with(&args.store, Missing::Refuse, |store| {
+        while left > 0 {
+            filter.limit = left.min(HOST_PAGE);
+            let page = store::ask(store.frontier.hosts(&filter, store.now))?;
+            page.iter().try_for_each(|host| output.row(host))?;
+            left -= page.len().min(left);
+            filter.skip += page.len();
+            if page.len() < filter.limit {
+                break;
+            }
+        }
+        output.flush()?;
+        Ok(Outcome::Complete)
+    })
+}

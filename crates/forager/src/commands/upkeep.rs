@@ -1,0 +1,57 @@
+//! `forager backup`, `forager check`
+
+use serde::Serialize;
+
+use crate::Outcome;
+use crate::cli::{BackupArgs, CheckArgs};
+use crate::output::Output;
+use crate::store::{self, Missing};
+
+pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<Outcome> {
+    store::with(&args.store, Missing::Refuse, |store| Ok(store.frontier.backup(&args.target)?))?;
+    Ok(Outcome::Complete)
+}
+
+pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
+    let checked = store::with(&args.store, Missing::Refuse, |store| Ok(store.frontier.audit()?))?;
+    let mut output = Output::new(args.store.format(), &["place", "problem"]);
+    checked.findings.iter().try_for_each(|finding| output.row(finding))?;
+    output.flush()?;
+    let looked_at = LookedAt {
+        entries: checked.entries,
+        queues: checked.queues,
+        hosts: checked.hosts,
+        leases: checked.leases,
+        findings: checked.findings.len(),
+    };
+    if output.is_for_people() {
+        output.text(&looked_at.in_words())?;
+    } else {
+        output.row(&looked_at)?;
+    }
+    output.flush()?;
+    Ok(if checked.findings.is_empty() { Outcome::Complete } else { Outcome::SomeBad })
+}
+
+/// What a check was about, and how many things it found wrong.
+#[derive(Serialize)]
+struct LookedAt {
+    entries: u64,
+    queues: u64,
+    hosts: u64,
+    leases: u64,
+    findings: usize,
+}
+
+impl LookedAt {
+    fn in_words(&self) -> String {
+        let Self { entries, queues, hosts, leases, findings } = self;
+        let looked_at = format!("{entries} entries, {queues} queues, {hosts} hosts and {leases} leases");
+        match findings {
+            0 => format!("nothing is wrong with {looked_at}"),
+            _ => format!(
+                "{findings} things are wrong with {looked_at}; restore a backup, or export and import"
+            ),
+        }
+    }
+}

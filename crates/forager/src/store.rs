@@ -1,0 +1,141 @@
+//! The queue on disk: opened as a command asks, and closed in good order.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use forager_frontier::{Durability, Embedded, Error, Options};
+use jiff::Timestamp;
+
+use crate::cli::StoreArgs;
+use crate::config::{self, Config};
+
+/// How long another process is given to leave the queue: as long as one command of a pipeline
+/// takes to end after the next has begun.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often that is tried.
+const TRY_EVERY: Duration = Duration::from_millis(20);
+
+/// What to do where there is no queue yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Create,
+    Refuse,
+}
+
+/// A queue that is open, and the time that counts as now.
+pub(crate) struct Store {
+    pub(crate) frontier: Embedded,
+    pub(crate) now: Timestamp,
+}
+
+impl Store {
+    /// Opens the queue.
+    pub(crate) fn open(args: &StoreArgs, missing: Missing) -> anyhow::Result<Self> {
+        let config = Config::load(&args.config)?;
+        let path = folder(args, &config);
+        if missing == Missing::Refuse && !path.exists() {
+            bail!(
+                "there is no queue in {}; start one with \"forager apply\" or \"forager collection add\", \
+                 or choose another folder with --data",
+                path.display()
+            );
+        }
+        let frontier = open_patiently(&path, &config)?;
+        Ok(Self { frontier, now: args.now.get() })
+    }
+
+    /// Leaves the queue so that it opens quickly again.
+    fn close(self) -> anyhow::Result<()> {
+        Ok(self.frontier.close()?)
+    }
+}
+
+/// Opens the queue, does `work` on it, and closes it whatever comes of that.
+pub(crate) fn with<T>(
+    args: &StoreArgs,
+    missing: Missing,
+    work: impl FnOnce(&Store) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    with_lazy(args, missing, |store| work(store.get()?))
+}
+
+/// As [`with`], but the queue is opened when it is first asked for. Whoever reads lines asks when
+/// the first have come: the program that writes them may need the queue itself until then.
+pub(crate) fn with_lazy<T>(
+    args: &StoreArgs,
+    missing: Missing,
+    work: impl FnOnce(&mut Lazy<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut lazy = Lazy { args, missing, store: None };
+    let done = work(&mut lazy);
+    let closed = lazy.store.map_or(Ok(()), Store::close);
+    let done = done?;
+    closed.map(|()| done)
+}
+
+/// A queue that is opened when it is first asked for.
+pub(crate) struct Lazy<'a> {
+    args: &'a StoreArgs,
+    missing: Missing,
+    store: Option<Store>,
+}
+
+impl Lazy<'_> {
+    /// The queue.
+    pub(crate) fn get(&mut self) -> anyhow::Result<&Store> {
+        match &mut self.store {
+            Some(store) => Ok(store),
+            closed @ None => Ok(closed.insert(Store::open(self.args, self.missing)?)),
+        }
+    }
+}
+
+/// Whether a call failed only because another process has the queue.
+pub(crate) fn is_locked(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Locked { .. }))
+}
+
+/// Whether a call failed for what it was asked, rather than for the state of the queue.
+pub(crate) fn is_about_input(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref();
+    matches!(cause, Some(Error::Configuration(_) | Error::NotFound { .. } | Error::Exists { .. }))
+}
+
+/// The folder that is meant: the flag or its variable, or what the configuration says.
+pub(crate) fn folder(args: &StoreArgs, config: &Config) -> PathBuf {
+    args.data.clone().unwrap_or_else(|| config.store.data.clone())
+}
+
+fn open_patiently(path: &Path, config: &Config) -> anyhow::Result<Embedded> {
+    let started = Instant::now();
+    loop {
+        let durability = match config.store.durability {
+            config::Durability::Process => Durability::Process,
+            config::Durability::Fsync => Durability::Fsync,
+        };
+        let options = Options { durability, ..Options::default() };
+        match Embedded::open(path, config.settings(), options) {
+            Err(Error::Locked { .. }) if started.elapsed() < PATIENCE => std::thread::sleep(TRY_EVERY),
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// The answer to a call.
+pub(crate) fn ask<T>(call: impl Future<Output = forager_frontier::Result<T>>) -> anyhow::Result<T> {
+    Ok(block_on(call)?)
+}
+
+/// Waits for the answer to a call, without a clock or a reactor: the embedded store needs neither.
+pub(crate) fn block_on<F: Future>(call: F) -> F::Output {
+    let mut call = std::pin::pin!(call);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        if let std::task::Poll::Ready(answer) = call.as_mut().poll(&mut context) {
+            return answer;
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,192 @@
+//! The queue from end to end: what one command leaves behind, the next one finds.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+
+use common::{NOW, Queue};
+use serde_json::{Value, json};
+
+const LATER: &str = "2024-06-15T08:10:00Z";
+const NEXT_DAY: &str = "2024-06-16T08:20:00Z";
+
+fn column(rows: &[Value], name: &str) -> Vec<Value> {
+    rows.iter().map(|row| row[name].clone()).collect()
+}
+
+#[test]
+fn a_page_goes_round_the_loop_and_its_change_is_in_the_log() {
+    let queue = Queue::news();
+    let started = queue.good(&["seed", "start", "https://paper.example/"]);
+    assert_eq!(started[0]["action"], "added");
+    let page = json!({"collection": "news", "source": "https://paper.example/", "links": [
+        {"url": "https://paper.example/a", "inHeader": true},
+        {"url": "https://PAPER.example:443/a#top"},
+        {"url": "https://other.example/"},
+        {"url": "mailto:x@y.example"},
+    ]});
+    let found = queue.run(&["discover"], page.to_string()).good_rows();
+    assert_eq!(column(&found, "action"), ["added", "kept", "ignored", "invalid"]);
+    assert_eq!(column(&found, "url")[1], "https://PAPER.example:443/a#top", "as it was given");
+
+    let leased = queue.good(&["lease", "--max", "10"]);
+    assert_eq!(column(&leased, "url"), ["https://paper.example/"]);
+    let nothing = queue.good(&["lease"]);
+    assert_eq!(nothing[0]["nothing"], "throttled", "{nothing:?}");
+    assert!(nothing[0]["until"].as_str().unwrap() > NOW);
+
+    let report = json!({"token": leased[0]["token"], "status": 200, "fingerprint": "one", "bytes": 1000});
+    let completed = queue.run_at(LATER, &["complete"], report.to_string());
+    assert_eq!(completed.status, 1, "the lease ran out after five minutes");
+    let leased = queue.run_at(LATER, &["lease"], "").good_rows();
+    assert_eq!(leased[0]["failures"], 1);
+    for (day, fingerprint, changed) in [(LATER, "one", false), (NEXT_DAY, "two", true)] {
+        let leased = match day {
+            LATER => leased.clone(),
+            _ => queue.run_at(day, &["lease", "--host", "paper.example"], "").good_rows(),
+        };
+        let report = json!({"token": leased[0]["token"], "status": 200, "fingerprint": fingerprint});
+        let completed = queue.run_at(day, &["complete"], report.to_string()).good_rows();
+        assert_eq!((&completed[0]["outcome"], &completed[0]["changed"]), (&json!("again"), &json!(changed)));
+    }
+
+    let events = queue.run_at(NEXT_DAY, &["events"], "").good_rows();
+    assert_eq!(
+        column(&events, "event"),
+        [json!({"abandoned": {"times": 1}}), json!({"changed": {"from": "one", "to": "two"}})]
+    );
+    let rest = queue.run_at(NEXT_DAY, &["events", "--from", "1"], "").good_rows();
+    assert_eq!(rest, events[1..]);
+    let shown = queue.run_at(NEXT_DAY, &["queue", "show", "https://paper.example"], "").good_rows();
+    assert_eq!(shown[0]["record"]["fingerprint"], "two");
+    assert_eq!(shown[0]["record"]["history"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn explain_speaks_of_any_url() {
+    let queue = Queue::with_links(&["a"]);
+    let cases = [
+        ("https://paper.example/", "next at its host"),
+        ("https://paper.example/a", "number 2 at its host"),
+        ("https://paper.example/never", "never seen; it would be queued"),
+        ("https://other.example/", "never seen; a link to it would be ignored"),
+    ];
+    for (url, verdict) in cases {
+        let json = queue.good(&["explain", url, "--json"]);
+        let told = json[0]["verdict"].as_str().unwrap().to_owned();
+        assert!(told.starts_with(verdict), "{url}: {told}");
+        let text = queue.run(&["explain", url, "--format", "table"], "");
+        let lines: Vec<&str> = text.stdout.lines().collect();
+        assert_eq!((lines[0], lines[1], lines[2]), (url, &*told, ""), "{url}");
+        for label in ["collection  news", "scope ", "host ", "queue ", "priority ", "class ", "forms "] {
+            assert!(lines.iter().any(|line| line.starts_with(&format!("  {label}"))), "{url}: {label}");
+        }
+    }
+    let ran = queue.run(&["explain", "mailto:x@y.example"], "");
+    assert_eq!(ran.status, 2);
+    assert!(ran.stderr.contains("\"mailto:x@y.example\" is not an http or https URL"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_collection_must_be_named_where_there_are_several() {
+    let queue = Queue::with_links(&["a"]);
+    queue.good(&["collection", "add", "archive"]);
+    for command in
+        [["explain", "https://paper.example/a"].as_slice(), &["queue", "show", "https://paper.example/a"]]
+    {
+        let ran = queue.run(command, "");
+        assert_eq!(ran.stderr, "forager: say which collection with --collection: news, archive\n");
+        assert_eq!(ran.status, 2);
+        let named = [command, &["--collection", "news"]].concat();
+        assert_eq!(queue.good(&named).len(), 1);
+    }
+    let ran = queue.run(&["queue", "show", "https://paper.example/x", "--collection", "news"], "");
+    assert!(ran.stderr.contains("is not in collection \"news\""), "{}", ran.stderr);
+}
+
+#[test]
+fn listings_filter_and_go_on() {
+    let queue = Queue::with_links(&["a/1", "a/2", "b/1"]);
+    let urls = |args: &[&str]| {
+        let rows = queue.good(&[&["queue", "list"], args].concat());
+        column(&rows, "url")
+            .iter()
+            .map(|url| url.as_str().unwrap().replace("https://paper.example/", ""))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(urls(&[]), ["", "a/1", "a/2", "b/1"]);
+    assert_eq!(urls(&["--prefix", "https://paper.example/a"]), ["a/1", "a/2"]);
+    assert_eq!(urls(&["--contains", "/1"]), ["a/1", "b/1"]);
+    assert_eq!(urls(&["--limit", "2"]), ["", "a/1"]);
+    assert_eq!(urls(&["--after", "1", "--limit", "1"]), ["a/2"]);
+    assert_eq!(urls(&["--state", "leased"]), [""; 0]);
+    assert_eq!(urls(&["--host", "paper.example", "--collection", "news", "--state", "queued"]).len(), 4);
+    assert_eq!(queue.run(&["queue", "list", "--collection", "nowhere"], "").status, 2);
+    let table = queue.run(&["queue", "list", "--format", "table"], "").stdout;
+    assert_eq!(table.lines().count(), 5);
+    assert!(table.starts_with("id  state   priority  due "), "{table}");
+    let plan = queue.good(&["queue", "plan", "-n", "2"]);
+    assert_eq!(column(&plan, "url"), ["https://paper.example/", "https://paper.example/a/1"]);
+}
+
+#[test]
+fn what_is_set_for_a_host_holds_until_it_is_taken_back() {
+    let queue = Queue::with_links(&["a"]);
+    let set = |args: &[&str]| {
+        queue.good(&[&["host", "set", "paper.example"], args].concat())[0]["settings"].clone()
+    };
+    let nothing = || queue.good(&["lease"])[0]["nothing"].clone();
+    assert_eq!(set(&["--delay", "10s", "--in-flight", "1"])["delay"], "10s");
+    let both = set(&["--block-until", LATER]);
+    assert_eq!((&both["delay"], &both["blockedUntil"]), (&json!("10s"), &json!(LATER)), "the rest stays");
+    assert_eq!(nothing(), "throttled");
+    set(&["--block"]);
+    assert_eq!(nothing(), "blocked");
+    let free = set(&["--unblock", "--delay", "default", "--in-flight", "default"]);
+    assert_eq!(
+        free,
+        json!({"delay": null, "blockedUntil": null, "inFlight": null, "fetchLimit": null, "robots": null})
+    );
+    assert_eq!(
+        set(&["--robots", "forbid"])["robots"],
+        json!({"allowed": false, "expires": "2024-06-16T08:00:00Z"})
+    );
+    assert_eq!(nothing(), "throttled");
+    set(&["--robots", "default", "--fetch-limit", "0"]);
+    assert_eq!(nothing(), "blocked");
+    set(&["--fetch-limit", "default"]);
+    assert_eq!(queue.good(&["lease"])[0]["url"], "https://paper.example/");
+    assert_eq!(queue.good(&["queue", "hosts", "paper.example"])[0]["inFlight"], 1);
+}
+
+#[test]
+fn a_job_ends_and_can_be_steered() {
+    let queue = Queue::nowhere();
+    let started =
+        queue.good(&["job", "start", "site", "https://site.example/", "--order", "fifo", "--pages", "1"]);
+    assert_eq!((&started[0]["state"], &started[0]["order"]), (&json!("running"), &json!("fifo")));
+    let state = |verb: &str| queue.good(&["job", verb, "site"])[0]["state"].clone();
+    assert_eq!(state("pause"), "paused");
+    assert_eq!(queue.good(&["lease"])[0]["nothing"], "blocked");
+    assert_eq!(state("resume"), "running");
+    let token = queue.good(&["lease"])[0]["token"].clone();
+    queue.run(&["complete"], json!({"token": token, "status": 200}).to_string()).good_rows();
+    assert_eq!(state("show"), "finished");
+    assert_eq!(queue.good(&["job", "list"]).len(), 1);
+    let ran = queue.run(&["job", "show", "other"], "");
+    assert_eq!((ran.status, ran.stderr.as_str()), (2, "forager: there is no job \"other\"\n"));
+    let ran = queue.run(&["job", "start", "site", "https://site.example/"], "");
+    assert_eq!(ran.status, 2, "{}", ran.stderr);
+}
+
+#[test]
+fn leases_are_extended_and_given_back() {
+    let queue = Queue::with_links(&[]);
+    let token = queue.good(&["lease"])[0]["token"].to_string();
+    assert_eq!(queue.good(&["extend", &token, "--hold", "1h"])[0]["until"], "2024-06-15T09:00:00Z");
+    assert_eq!(queue.good(&["release", &token])[0]["held"], true);
+    let ran = queue.run(&["release", &token, "77"], "");
+    assert_eq!(ran.status, 1);
+    assert_eq!(column(&ran.rows(), "held"), [false, false]);
+    assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
+}

@@ -1,0 +1,152 @@
+//! `kill -9`: whatever was acknowledged is there, and nothing is half done.
+//!
+//! A child process makes random calls on a folder and says after each that it has returned. It is
+//! killed at a random moment. The plain model then makes the acknowledged calls too; what is in the
+//! folder must look the same, or as it does after the one call more that was under way. So no write
+//! is lost, no lease is handed out twice, and no host is asked too early.
+//!
+//! `FORAGER_SOAK_ROUNDS` makes it longer.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::audit::Auditor;
+use common::calls::{Call, Caller, sequence};
+use common::{close, is_sound, open, setting, wait};
+use forager_frontier::{Memory, Settings};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64;
+
+/// The most calls that a child makes.
+const CALLS: usize = 400;
+/// Kills of one folder, before another is begun.
+const KILLS_OF_A_FOLDER: usize = 8;
+
+/// What the child is told: folder, seed, first step, and what its caller knows.
+const ORDERS: &str = "FORAGER_KILL_CHILD";
+
+/// Not a test of its own: what the child does, if this is one.
+#[test]
+fn child() {
+    let Ok(orders) = std::env::var(ORDERS) else { return };
+    let mut parts = orders.splitn(4, '|');
+    let mut next = || parts.next().expect("four parts");
+    let (folder, seed, from) = (next(), next().parse().unwrap(), next().parse::<usize>().unwrap());
+    let mut caller: Caller = next().parse().unwrap();
+    let calls = sequence(seed, from + CALLS);
+    let store = open(Path::new(folder), Settings::default());
+    for (step, call) in calls.iter().enumerate().skip(from) {
+        wait(caller.make(&store, call));
+        // One write for each line, so that what was read was acknowledged.
+        let line = format!("@{}\n", step + 1);
+        std::io::stdout().write_all(line.as_bytes()).unwrap();
+    }
+    close(store);
+}
+
+fn spawn(folder: &Path, seed: u64, from: usize, caller: &Caller) -> Child {
+    let orders = format!("{}|{seed}|{from}|{caller}", folder.display());
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .env(ORDERS, orders)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap()
+}
+
+/// Kills a child some time after so many calls; returns how many steps were acknowledged.
+fn kill_after(mut child: Child, calls: usize, pause: Duration, from: usize) -> usize {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut steps = lines.by_ref().filter_map(|line| Some(line.split_once('@')?.1.parse::<usize>().unwrap()));
+    let mut acknowledged = from;
+    if calls > 0 {
+        acknowledged = steps.by_ref().take(calls).last().unwrap_or(from);
+    }
+    std::thread::sleep(pause);
+    child.kill().unwrap();
+    acknowledged = steps.last().unwrap_or(acknowledged);
+    child.wait().unwrap();
+    acknowledged
+}
+
+/// The plain model, which makes the same calls.
+struct Model {
+    memory: Memory,
+    caller: Caller,
+    auditor: Auditor,
+    steps: usize,
+}
+
+impl Model {
+    async fn make(&mut self, calls: &[Call]) {
+        for call in calls {
+            let answer = self.caller.make(&self.memory, call).await;
+            self.auditor.note(call, &answer, self.caller.now);
+            self.steps += 1;
+        }
+    }
+}
+
+async fn kill_and_compare(folder: &Path, seed: u64, kills: usize) {
+    let mut random = Pcg64::seed_from_u64(seed);
+    let (memory, caller) = (Memory::new(Settings::default()).unwrap(), Caller::default());
+    caller.set_up(&memory).await;
+    let store = open(folder, Settings::default());
+    caller.set_up(&store).await;
+    close(store);
+    let mut model = Model { memory, caller, auditor: Auditor::default(), steps: 0 };
+    for kill in 0..kills {
+        let calls = sequence(seed, model.steps + CALLS);
+        let child = spawn(folder, seed, model.steps, &model.caller);
+        // Some die before they have opened the store, most between two calls or within one.
+        let (after, pause) = match random.random_range(0..8) {
+            0 => (0, random.random_range(0..60_000)),
+            _ => (random.random_range(1..CALLS / 2), random.random_range(0..3000)),
+        };
+        let acknowledged = kill_after(child, after, Duration::from_micros(pause), model.steps);
+        model.make(&calls[model.steps..acknowledged]).await;
+        let store = open(folder, Settings::default());
+        is_sound(&store);
+        let found = model.caller.see_all(&store).await;
+        if found != model.caller.see_all(&model.memory).await {
+            // The call that was under way was done, though nobody was told.
+            let under_way = calls[acknowledged..].iter().take(1).cloned().collect::<Vec<_>>();
+            model.make(&under_way).await;
+            let wanted = model.caller.see_all(&model.memory).await;
+            let found = model.caller.see_all(&store).await;
+            for (found, wanted) in found.iter().zip(&wanted) {
+                assert_eq!(
+                    found, wanted,
+                    "seed {seed}, kill {kill}, {acknowledged} calls acknowledged, then {under_way:?}"
+                );
+            }
+            assert_eq!(
+                found.len(),
+                wanted.len(),
+                "seed {seed}, kill {kill}, {acknowledged} calls acknowledged"
+            );
+        }
+        if random.random_bool(0.5) {
+            close(store);
+        }
+    }
+    assert!(model.steps > 0, "no child ever got anywhere");
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_and_nothing_is_half_done() {
+    let rounds = setting("FORAGER_SOAK_ROUNDS", 16);
+    let first = setting("FORAGER_SEED", 1);
+    for (number, done) in (0..rounds).step_by(KILLS_OF_A_FOLDER).enumerate() {
+        let folder = common::new_folder();
+        let kills = KILLS_OF_A_FOLDER.min(rounds - done);
+        wait(kill_and_compare(folder.path(), (first + number) as u64, kills));
+    }
+}
