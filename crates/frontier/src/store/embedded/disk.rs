@@ -66,7 +66,9 @@ impl Disk {
             .open()
             .map_err(failed)?;
         // Only URLs and records are ever looked up one by one, so only they need filters.
-        let looked_up = || options(64).expect_point_read_hits(true);
+        let looked_up = || {
+            options(64).expect_point_read_hits(true).data_block_size_policy(BlockSizePolicy::all(4 * 1024))
+        };
         let scanned = |mib| move || options(mib).filter_policy(FilterPolicy::disabled());
         let open = |name, memtable| db.keyspace(name, scanned(memtable)).map_err(failed);
         let disk = Self {
@@ -185,7 +187,7 @@ impl Disk {
 fn options(memtable_mib: u64) -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .max_memtable_size(memtable_mib * MIB)
-        .data_block_size_policy(BlockSizePolicy::all(8 * 1024))
+        .data_block_size_policy(BlockSizePolicy::all(16 * 1024))
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
 }
 
