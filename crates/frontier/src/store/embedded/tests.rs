@@ -6,7 +6,7 @@ use forager_core::sentinel::Risk;
 use proptest::prelude::*;
 
 use super::{Embedded, LocalStore, Options};
-use crate::catalog::{Catalog, Change, CollectionSpec, Kind};
+use crate::catalog::{Catalog, Change, CollectionSpec, Draft, Kind};
 use crate::engine::{NewEntry, Tx, Wanted};
 use crate::entry::{
     CollectionId, EntryId, How, Lease, Origin, QueueId, Record, SeedId, Standing, State, Visit,
@@ -224,10 +224,10 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
             format!("{dropped}")
         }
         Op::Kind { collection, plain } => {
-            let mut rows = tx.catalog().rows().clone();
+            let mut draft = Draft::of(tx.catalog().rows());
             let kind = if *plain { Kind::Plain } else { Kind::Planned };
-            rows.apply(&Change::SetCollection(CollectionSpec::new(format!("c{collection}"), kind)))?;
-            let catalog = Catalog::new(rows, tx.settings())?;
+            draft.apply(&Change::SetCollection(CollectionSpec::new(format!("c{collection}"), kind)))?;
+            let catalog = Catalog::new(draft.finish(), tx.settings())?;
             tx.set_catalog(catalog.into());
             String::new()
         }
@@ -323,11 +323,11 @@ fn run<S: LocalStore>(store: &S, call: &Call, now: Moment) -> String {
 
 fn prepare<S: LocalStore>(store: &S) -> Result<()> {
     store.transact(Some(Moment::from_second(100)), |tx, _| {
-        let mut rows = tx.catalog().rows().clone();
+        let mut draft = Draft::of(tx.catalog().rows());
         for (number, kind) in [Kind::Planned, Kind::Planned, Kind::Plain].into_iter().enumerate() {
-            rows.apply(&Change::AddCollection(CollectionSpec::new(format!("c{number}"), kind)))?;
+            draft.apply(&Change::AddCollection(CollectionSpec::new(format!("c{number}"), kind)))?;
         }
-        let catalog = Catalog::new(rows, tx.settings())?;
+        let catalog = Catalog::new(draft.finish(), tx.settings())?;
         tx.set_catalog(catalog.into());
         tx.set_tally(CollectionId(0), Tally { bytes: 7, ..Tally::default() });
         Ok(())
