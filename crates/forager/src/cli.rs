@@ -4,6 +4,7 @@ mod bench;
 mod catalog;
 mod exchange;
 mod policies;
+mod profile;
 mod queue;
 mod work;
 
@@ -18,6 +19,7 @@ pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
 pub(crate) use catalog::*;
 pub(crate) use exchange::*;
 pub(crate) use policies::*;
+pub(crate) use profile::*;
 pub(crate) use queue::*;
 pub(crate) use work::*;
 

@@ -4,7 +4,8 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
+use anyhow::Context as _;
+use tokio::runtime::{Builder, Runtime};
 
 /// Sleeps, and notices Ctrl-C from its making on.
 pub(crate) struct Pauses {
@@ -14,7 +15,7 @@ pub(crate) struct Pauses {
 
 impl Pauses {
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let runtime = crate::store::runtime()?;
+        let runtime = Builder::new_current_thread().enable_all().build().context("cannot wait")?;
         let mut pauses = Self { runtime, interrupt: Box::pin(tokio::signal::ctrl_c()) };
         pauses.sleep(Duration::ZERO); // the signal is ours once it has been waited for
         Ok(pauses)

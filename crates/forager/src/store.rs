@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use forager_frontier::{Durability, Embedded, Error, Options};
 use jiff::Timestamp;
-use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::StoreArgs;
 use crate::config::{self, Config};
@@ -29,7 +28,6 @@ pub(crate) enum Missing {
 pub(crate) struct Store {
     pub(crate) frontier: Embedded,
     pub(crate) now: Timestamp,
-    runtime: Runtime,
 }
 
 impl Store {
@@ -45,15 +43,7 @@ impl Store {
             );
         }
         let frontier = open_patiently(&path, &config)?;
-        Ok(Self { frontier, now: args.now.get(), runtime: runtime()? })
-    }
-
-    /// Waits for the answer to a call.
-    pub(crate) fn ask<T>(
-        &self,
-        call: impl Future<Output = forager_frontier::Result<T>>,
-    ) -> anyhow::Result<T> {
-        Ok(self.runtime.block_on(call)?)
+        Ok(Self { frontier, now: args.now.get() })
     }
 
     /// Leaves the queue so that it opens quickly again.
@@ -118,11 +108,6 @@ pub(crate) fn folder(args: &StoreArgs, config: &Config) -> PathBuf {
     args.data.clone().unwrap_or_else(|| config.store.data.clone())
 }
 
-/// A runtime for one thread.
-pub(crate) fn runtime() -> anyhow::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build().context("cannot wait for anything")
-}
-
 fn open_patiently(path: &Path, config: &Config) -> anyhow::Result<Embedded> {
     let started = Instant::now();
     loop {
@@ -136,6 +121,11 @@ fn open_patiently(path: &Path, config: &Config) -> anyhow::Result<Embedded> {
             other => return Ok(other?),
         }
     }
+}
+
+/// The answer to a call.
+pub(crate) fn ask<T>(call: impl Future<Output = forager_frontier::Result<T>>) -> anyhow::Result<T> {
+    Ok(block_on(call)?)
 }
 
 /// Waits for the answer to a call, without a clock or a reactor: the embedded store needs neither.

@@ -67,9 +67,9 @@ const COMMANDS: [&str; 61] = [
     "collection remove",
     "config check",
     "config show",
-    "bench frontier",
     "completions",
     "man",
+    "bench frontier",
 ];
 
 fn help(command: &str) -> String {

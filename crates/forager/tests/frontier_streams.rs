@@ -72,6 +72,36 @@ fn there_must_be_a_queue_to_look_into() {
 }
 
 #[test]
+fn a_queue_of_a_newer_version_is_left_alone() {
+    let queue = Queue::news();
+    let database = fjall::Database::builder(queue.folder().join("forager-data")).open().unwrap();
+    let meta = database.keyspace("meta", fjall::KeyspaceCreateOptions::default).unwrap();
+    meta.insert("format", [99]).unwrap();
+    drop((meta, database));
+    let ran = queue.run(&["queue", "stats"], "");
+    assert_eq!(ran.status, 2);
+    let problem =
+        "forager: forager-data was written by a newer version of Forager (format 99, this one knows ";
+    assert!(ran.stderr.starts_with(problem), "{}", ran.stderr);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_folder_that_cannot_be_written_is_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let queue = Queue::news();
+    let folder = queue.folder().join("locked");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::write(folder.join("x"), "").is_ok() {
+        return; // permissions mean nothing to this user
+    }
+    let ran = queue.run(&["collection", "add", "c", "--data", "locked/data"], "");
+    assert!(ran.stderr.starts_with("forager: locked/data: "), "{}", ran.stderr);
+    assert_eq!(ran.status, 2);
+}
+
+#[test]
 fn the_folder_is_that_of_the_flag_the_variable_or_the_file() {
     let queue = Queue::nowhere();
     std::fs::write(

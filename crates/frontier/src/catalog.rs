@@ -1,6 +1,6 @@
 //! What is harvested: collections, profiles, seeds and jobs, as a store keeps them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use forager_core::order::Order;
 use forager_core::scope::{Collection, Profile, Scopes, Seed};
@@ -254,8 +254,26 @@ pub enum Change {
     RemoveSeed(String),
 }
 
-impl Rows {
-    /// The rows after a change.
+/// Rows that are being changed. Seeds are found by their identities, which are worked out once.
+pub(crate) struct Draft {
+    rows: Rows,
+    seeds: HashMap<Identity, usize>,
+}
+
+impl Draft {
+    /// Begins to change rows.
+    pub(crate) fn of(rows: &Rows) -> Self {
+        let numbered = rows.seeds.iter().enumerate();
+        let seeds = numbered.filter_map(|(index, row)| Some((Identity::parse(&row.seed.url).ok()?, index)));
+        Self { seeds: seeds.collect(), rows: rows.clone() }
+    }
+
+    /// The rows as they are now.
+    pub(crate) fn finish(self) -> Rows {
+        self.rows
+    }
+
+    /// Makes a change.
     pub(crate) fn apply(&mut self, change: &Change) -> Result<()> {
         match change {
             Change::AddCollection(spec) => self.add_collection(spec),
@@ -269,14 +287,14 @@ impl Rows {
             }
             Change::RemoveCollection(id) => {
                 self.collection_mut(id)?;
-                self.collections.retain(|row| row.spec.id != *id);
+                self.rows.collections.retain(|row| row.spec.id != *id);
                 Ok(())
             }
             Change::AddProfile(profile) => {
-                if self.profiles.iter().any(|known| known.id == profile.id) {
+                if self.rows.profiles.iter().any(|known| known.id == profile.id) {
                     return Err(Error::exists("profile", &profile.id));
                 }
-                self.profiles.push((**profile).clone());
+                self.rows.profiles.push((**profile).clone());
                 Ok(())
             }
             Change::SetProfile(profile) => {
@@ -289,7 +307,7 @@ impl Rows {
             }
             Change::RemoveProfile(id) => {
                 self.profile_mut(id)?;
-                self.profiles.retain(|profile| profile.id != *id);
+                self.rows.profiles.retain(|profile| profile.id != *id);
                 Ok(())
             }
             Change::AddSeed(seed) => self.add_seed(seed),
@@ -312,50 +330,47 @@ impl Rows {
         if spec.id.is_empty() || spec.id.chars().any(char::is_control) {
             return Err(Error::Configuration(format!("{:?} is not a name for a collection", spec.id)));
         }
-        if self.collections.iter().any(|row| row.spec.id == spec.id) {
+        if self.rows.collections.iter().any(|row| row.spec.id == spec.id) {
             return Err(Error::exists("collection", &spec.id));
         }
-        let number = CollectionId(self.next_collection);
-        self.next_collection += 1;
-        self.collections.push(CollectionRow { number, spec: spec.clone(), harvest: 0 });
+        let number = CollectionId(self.rows.next_collection);
+        self.rows.next_collection += 1;
+        self.rows.collections.push(CollectionRow { number, spec: spec.clone(), harvest: 0 });
         Ok(())
     }
 
     fn add_seed(&mut self, seed: &Seed) -> Result<()> {
         let url = parse_seed(&seed.url)?;
-        let known =
-            self.seeds.iter().find(|row| Identity::parse(&row.seed.url).is_ok_and(|known| known == url));
-        match known.map(|row| (row.number, row.is_gone)) {
-            Some((_, false)) => Err(Error::exists("seed", &seed.url)),
+        if let Some(&index) = self.seeds.get(&url) {
+            let row = &mut self.rows.seeds[index];
+            if !row.is_gone {
+                return Err(Error::exists("seed", &seed.url));
+            }
             // The number of a seed that comes back is its old one: its entries are its own again.
-            Some((number, true)) => {
-                let row = &mut self.seeds[number.0 as usize];
-                (row.seed, row.is_gone) = (seed.clone(), false);
-                Ok(())
-            }
-            None => {
-                let number = SeedId(u32::try_from(self.seeds.len()).unwrap_or(u32::MAX));
-                self.seeds.push(SeedRow { number, seed: seed.clone(), is_gone: false });
-                Ok(())
-            }
+            (row.seed, row.is_gone) = (seed.clone(), false);
+            return Ok(());
         }
+        let index = self.rows.seeds.len();
+        let number = SeedId(u32::try_from(index).unwrap_or(u32::MAX));
+        self.rows.seeds.push(SeedRow { number, seed: seed.clone(), is_gone: false });
+        self.seeds.insert(url, index);
+        Ok(())
     }
 
     fn collection_mut(&mut self, id: &str) -> Result<&mut CollectionRow> {
-        let found = self.collections.iter_mut().find(|row| row.spec.id == id);
+        let found = self.rows.collections.iter_mut().find(|row| row.spec.id == id);
         found.ok_or_else(|| Error::not_found("collection", id))
     }
 
     fn profile_mut(&mut self, id: &str) -> Result<&mut Profile> {
-        let found = self.profiles.iter_mut().find(|profile| profile.id == id);
+        let found = self.rows.profiles.iter_mut().find(|profile| profile.id == id);
         found.ok_or_else(|| Error::not_found("profile", id))
     }
 
     fn seed_mut(&mut self, url: &str) -> Result<&mut SeedRow> {
-        let wanted = parse_seed(url)?;
-        let is_it = |row: &&mut SeedRow| Identity::parse(&row.seed.url).is_ok_and(|known| known == wanted);
-        let found = self.seeds.iter_mut().filter(|row| !row.is_gone).find(is_it);
-        found.ok_or_else(|| Error::not_found("seed", url))
+        let index = self.seeds.get(&parse_seed(url)?);
+        let row = index.map(|&index| &mut self.rows.seeds[index]).filter(|row| !row.is_gone);
+        row.ok_or_else(|| Error::not_found("seed", url))
     }
 }
 

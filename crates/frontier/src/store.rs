@@ -89,7 +89,7 @@ impl<S: LocalStore> Frontier for S {
     }
 
     async fn jobs(&self, now: Timestamp) -> Result<Vec<JobView>> {
-        self.transact(Some(Moment::of(now)), |tx, now| engine::jobs(tx, now))
+        self.transact(Some(Moment::of(now)), engine::jobs)
     }
 
     async fn entry(&self, collection: &str, url: &str, now: Timestamp) -> Result<Option<EntryView>> {

@@ -21,7 +21,7 @@ use crate::moment::Moment;
 /// The queue. Every call takes a batch, is told the time, and is atomic: when it returns, all of
 /// it is durable, and if it fails nothing of it was done.
 ///
-/// What the words mean exactly is fixed by [`conformance`](crate::conformance), which every
+/// What the words mean exactly is fixed by the suite `conformance`, which every
 /// implementation passes. Each call first takes back the leases that have run out.
 #[async_trait]
 pub trait Frontier: Send + Sync {

@@ -13,7 +13,7 @@ use crate::cli::BenchPart;
 use crate::output::{Format, Output};
 
 /// What the raw engine writes at once.
-const BATCH: u64 = 500;
+const BATCH: usize = 500;
 
 /// Runs a part in this process, which was started for it.
 pub(crate) fn run_part(part: BenchPart, folder: &Path, workload: Workload) -> anyhow::Result<Outcome> {
@@ -24,7 +24,7 @@ pub(crate) fn run_part(part: BenchPart, folder: &Path, workload: Workload) -> an
             bench.touch()?;
             say("open")?;
             // Until the parent kills us.
-            std::thread::sleep(std::time::Duration::from_secs(600));
+            std::thread::sleep(std::time::Duration::from_mins(10));
         }
     }
     Ok(Outcome::Complete)
@@ -46,7 +46,7 @@ fn floor(folder: &Path, workload: Workload) -> anyhow::Result<f64> {
     let mut busy = std::time::Duration::ZERO;
     while new < workload.urls {
         let mut urls = Vec::new();
-        while urls.len() < BATCH as usize && new < workload.urls {
+        while urls.len() < BATCH && new < workload.urls {
             let index = match Workload::at(position, new) {
                 Seen::First(index) => {
                     new += 1;

@@ -190,7 +190,7 @@ impl Bench {
         let mut unused = Calls::default();
         let mut now = self.start + SignedDuration::from_hours(1);
         let mut new = self.workload.urls;
-        for _ in 0..MOST_CALLS.min(usize::try_from(self.workload.urls)? / LEASE / 8 + 1) / 4 + 1 {
+        for _ in 0..=(MOST_CALLS.min(usize::try_from(self.workload.urls)? / LEASE / 8 + 1) / 4) {
             now += TICK * 4;
             let started = Instant::now();
             let leased = self.lease(&mut now, &mut unused)?;

@@ -24,7 +24,7 @@ pub(crate) enum BenchCommand {
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
-    after_long_help = "Example:\n  $ forager bench frontier --urls 2000 --hosts 20 | grep -c perSecond\n  14"
+    after_long_help = "Example:\n  $ forager bench frontier --urls 2000 --hosts 20 | grep -c perSecond\n  13"
 )]
 pub(crate) struct BenchFrontierArgs {
     /// How many URLs

@@ -17,7 +17,7 @@ use super::StoreArgs;
   {"token":3
   $ echo '{"token":3,"status":200,"fingerprint":"7d793037"}' | forager complete --now 2024-06-16T09:00:01Z
   {"token":3,"outcome":"again","changed":true,"due":"2024-06-17T09:00:01Z","rule":"6: too early (daily: every 24h)"}
-  $ forager events --now 2024-06-16T09:01:00Z
+  $ forager events
   {"position":0,"at":"2024-06-16T09:00:01Z","collection":"news","subject":"https://www.db.no/","event":{"changed":{"from":"5d41402a","to":"7d793037"}}}"#
 )]
 pub(crate) struct EventsArgs {
@@ -47,7 +47,7 @@ pub(crate) struct EventsArgs {
 #[command(
     verbatim_doc_comment,
     after_long_help = r#"Example:
-  $ forager export --collection news news.jsonl --now 2024-06-16T09:01:00Z
+  $ forager export --collection news news.jsonl
   {"collection":"news","entries":2}
   $ wc -l < news.jsonl
   3"#
@@ -73,7 +73,7 @@ pub(crate) struct ExportArgs {
 #[command(
     verbatim_doc_comment,
     after_long_help = r#"Example:
-  $ forager import news.jsonl --data copy --now 2024-06-16T09:01:00Z
+  $ forager import news.jsonl --data copy
   {"change":"added","kind":"collection","name":"news"}
   {"change":"added","kind":"profile","name":"daily"}
   {"change":"added","kind":"seed","name":"https://www.db.no/"}
@@ -99,8 +99,8 @@ pub(crate) struct ImportArgs {
 #[command(
     verbatim_doc_comment,
     after_long_help = r#"Example:
-  $ forager backup monday --now 2024-06-16T09:01:00Z
-  $ forager collection list --data monday --now 2024-06-16T09:01:00Z | grep -o '"id":"[a-z]*"'
+  $ forager backup monday
+  $ forager collection list --data monday | grep -o '"id":"[a-z]*"'
   "id":"news"
   "id":"acme""#
 )]
@@ -121,7 +121,7 @@ pub(crate) struct BackupArgs {
 #[command(
     verbatim_doc_comment,
     after_long_help = r#"Example:
-  $ forager check --now 2024-06-16T09:01:00Z
+  $ forager check
   {"entries":3,"queues":2,"hosts":2,"leases":0,"findings":0}"#
 )]
 pub(crate) struct CheckArgs {

@@ -20,11 +20,11 @@ pub(super) fn run(args: &ApplyArgs) -> anyhow::Result<Outcome> {
         output::complain(format_args!("warning: {warning}"));
     }
     let changes = store::with(&args.store, Missing::Create, |store| {
-        let catalog = store.ask(store.frontier.catalog())?;
+        let catalog = store::ask(store.frontier.catalog())?;
         let changes = difference(&config, catalog.rows(), args.prune);
         if !args.dry_run {
             ask_before_removing(store, &changes, args.yes)?;
-            store.ask(store.frontier.configure(&changes, store.now))?;
+            store::ask(store.frontier.configure(&changes, store.now))?;
         }
         Ok(changes)
     })?;

@@ -60,7 +60,7 @@ pub(super) fn profile(command: &ProfileCommand) -> anyhow::Result<Outcome> {
 pub(super) fn seed(command: &SeedCommand) -> anyhow::Result<Outcome> {
     match command {
         SeedCommand::Add { urls, profile, disabled, store } => change(store, Missing::Refuse, |store| {
-            check_profiles(&*store.ask(store.frontier.catalog())?, profile)?;
+            check_profiles(&*store::ask(store.frontier.catalog())?, profile)?;
             let seed =
                 |url: &String| Seed { url: url.clone(), profiles: profile.clone(), enabled: !disabled };
             Ok(urls.iter().map(seed).map(Change::AddSeed).collect())
@@ -108,6 +108,9 @@ impl<'a> From<&'a Change> for ChangeRow<'a> {
 pub(super) fn print_changes(args: &StoreArgs, changes: &[Change]) -> anyhow::Result<()> {
     let mut output = Output::new(args.format(), CHANGE_COLUMNS);
     changes.iter().try_for_each(|change| output.row(&ChangeRow::from(change)))?;
+    if changes.is_empty() && output.is_for_people() {
+        output.text("nothing to change")?;
+    }
     output.flush()
 }
 
@@ -119,7 +122,7 @@ fn change(
 ) -> anyhow::Result<Outcome> {
     let changes = store::with(args, missing, |store| {
         let changes = decide(store)?;
-        store.ask(store.frontier.configure(&changes, store.now))?;
+        store::ask(store.frontier.configure(&changes, store.now))?;
         Ok(changes)
     })?;
     print_changes(args, &changes)?;
@@ -142,7 +145,7 @@ fn remove(args: &StoreArgs, names: &[String], make: impl Fn(String) -> Change) -
 fn start(args: &StoreArgs, names: &[String], target: impl Fn(String) -> Target) -> anyhow::Result<Outcome> {
     let targets: Vec<Target> = names.iter().cloned().map(target).collect();
     let started =
-        store::with(args, Missing::Refuse, |store| store.ask(store.frontier.start(&targets, store.now)))?;
+        store::with(args, Missing::Refuse, |store| store::ask(store.frontier.start(&targets, store.now)))?;
     let mut output = Output::new(args.format(), STARTED_COLUMNS);
     started.iter().try_for_each(|row| output.row(row))?;
     output.flush()?;
@@ -153,7 +156,7 @@ fn start(args: &StoreArgs, names: &[String], target: impl Fn(String) -> Target) 
 pub(super) fn ask_before_removing(store: &Store, changes: &[Change], yes: bool) -> anyhow::Result<()> {
     for change in changes {
         let Change::RemoveCollection(id) = change else { continue };
-        let entries: u64 = store.ask(store.frontier.stats(Some(id), store.now))?.iter().map(entries).sum();
+        let entries: u64 = store::ask(store.frontier.stats(Some(id), store.now))?.iter().map(entries).sum();
         if entries > 0 && !yes {
             let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
             bail!("collection {id:?} has {entries}, which would go with it; say --yes to remove it");
@@ -168,7 +171,7 @@ pub(super) fn entries(stats: &Stats) -> u64 {
 }
 
 fn add_profile(store: &Store, args: &ProfileAddArgs) -> anyhow::Result<Vec<Change>> {
-    let catalog = store.ask(store.frontier.catalog())?;
+    let catalog = store::ask(store.frontier.catalog())?;
     if catalog.collection(&args.collection).is_none() {
         let name = &args.collection;
         bail!("there is no collection {name:?}; add it first with \"forager collection add\"");
@@ -255,7 +258,7 @@ fn show<T: Serialize>(
 
 fn show_collections(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Result<Outcome> {
     let (catalog, stats) = store::with(args, Missing::Refuse, |store| {
-        Ok((store.ask(store.frontier.catalog())?, store.ask(store.frontier.stats(None, store.now))?))
+        Ok((store::ask(store.frontier.catalog())?, store::ask(store.frontier.stats(None, store.now))?))
     })?;
     let rows = catalog.rows();
     let views: Vec<_> = rows.collections.iter().map(|row| CollectionView::new(row, rows, &stats)).collect();
@@ -263,14 +266,14 @@ fn show_collections(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Resul
 }
 
 fn show_profiles(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Result<Outcome> {
-    let catalog = store::with(args, Missing::Refuse, |store| store.ask(store.frontier.catalog()))?;
+    let catalog = store::with(args, Missing::Refuse, |store| store::ask(store.frontier.catalog()))?;
     let view = |profile: &Profile| Ok(in_camel_case(serde_json::to_value(profile)?));
     let views: anyhow::Result<Vec<_>> = catalog.rows().profiles.iter().map(view).collect();
     show(args, PROFILE_COLUMNS, "profile", names, &views?, |view, name| view["id"] == name)
 }
 
 fn show_seeds(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Result<Outcome> {
-    let catalog = store::with(args, Missing::Refuse, |store| store.ask(store.frontier.catalog()))?;
+    let catalog = store::with(args, Missing::Refuse, |store| store::ask(store.frontier.catalog()))?;
     let live = catalog.rows().seeds.iter().filter(|row| !row.is_gone);
     let seeds: Vec<&Seed> = live.map(|row| &row.seed).collect();
     show(args, SEED_COLUMNS, "seed", names, &seeds, |seed, name| is_same_url(&seed.url, name))

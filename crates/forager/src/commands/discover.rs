@@ -34,11 +34,11 @@ pub(super) fn run(args: &DiscoverArgs) -> anyhow::Result<Outcome> {
             |_| false,
             |pages, output| {
                 let store = lazy.get()?;
-                let catalog = store.ask(store.frontier.catalog())?;
+                let catalog = store::ask(store.frontier.catalog())?;
                 for page in pages {
                     catalog.require_collection(&page.collection)?; // it would be ignored, and is most often a slip
                 }
-                let found = store.ask(store.frontier.discover(pages, store.now))?;
+                let found = store::ask(store.frontier.discover(pages, store.now))?;
                 let links = pages.iter().flat_map(|page| &page.links);
                 for (link, discovery) in links.zip(&found) {
                     output.row(&Row { url: &link.url, discovery })?;

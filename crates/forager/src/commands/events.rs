@@ -42,7 +42,7 @@ fn print(args: &EventsArgs, from: &mut u64, left: &mut usize, output: &mut Outpu
     store::with(&args.store, Missing::Refuse, |store| {
         while *left > 0 {
             let limit = PAGE.min(*left);
-            let events = store.ask(store.frontier.events(*from, limit))?;
+            let events = store::ask(store.frontier.events(*from, limit))?;
             for event in &events {
                 if output.is_for_people() {
                     output.row(&Row::from(event))?;

@@ -15,7 +15,7 @@ use crate::store::{self, Missing};
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let (collection, explanation, now) = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
-        let explanation = store.ask(store.frontier.explain(&collection, &args.url, store.now))?;
+        let explanation = store::ask(store.frontier.explain(&collection, &args.url, store.now))?;
         Ok((collection, explanation, Moment::of(store.now)))
     })?;
     let mut output = Output::new(args.store.format(), &[]);

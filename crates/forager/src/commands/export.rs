@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::catalog::entries;
+use super::queue::HOST_PAGE;
 use crate::Outcome;
 use crate::cli::ExportArgs;
 use crate::names::in_camel_case;
@@ -67,14 +68,14 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let mut target = Target::open(args.file.as_deref())?;
     let mut output = Output::new(args.store.format(), &["collection", "entries"]);
     store::with(&args.store, Missing::Refuse, |store| {
-        let catalog = store.ask(store.frontier.catalog())?;
+        let catalog = store::ask(store.frontier.catalog())?;
         let collections = catalog.rows().collections.iter().map(|row| &row.spec);
         let is_wanted = |id: &str| args.collection.as_ref().is_none_or(|name| name == id);
         let wanted: Vec<_> = collections.filter(|spec| is_wanted(&spec.id)).collect();
         if let (Some(name), []) = (&args.collection, &*wanted) {
             bail!("there is no collection {name:?}");
         }
-        let stats = store.ask(store.frontier.stats(args.collection.as_deref(), store.now))?;
+        let stats = store::ask(store.frontier.stats(args.collection.as_deref(), store.now))?;
         if args.file.is_some() {
             progress::start_counting(stats.iter().map(entries).sum());
         }
@@ -132,12 +133,13 @@ fn seeds(catalog: &Catalog, is_own: impl Fn(&str) -> bool) -> Vec<Seed> {
 
 /// The hosts of a collection that have settings of their own.
 fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
-    let mut filter = HostFilter { collection: Some(collection.to_owned()), key: None, skip: 0, limit: PAGE };
+    let mut filter =
+        HostFilter { collection: Some(collection.to_owned()), key: None, skip: 0, limit: HOST_PAGE };
     let mut hosts = Vec::new();
     loop {
-        let page = store.ask(store.frontier.hosts(&filter, store.now))?;
+        let page = store::ask(store.frontier.hosts(&filter, store.now))?;
         filter.skip += page.len();
-        let is_last = page.len() < PAGE;
+        let is_last = page.len() < HOST_PAGE;
         let own = page.into_iter().filter(|host| host.settings != HostSettings::default());
         hosts.extend(own.map(|host| HostHeader { host: host.host, settings: host.settings }));
         if is_last {
@@ -156,7 +158,7 @@ fn images(
 ) -> anyhow::Result<u64> {
     let (mut after, mut count) = (None, 0);
     loop {
-        let page = store.ask(store.frontier.export(&spec.id, after, PAGE, store.now))?;
+        let page = store::ask(store.frontier.export(&spec.id, after, PAGE, store.now))?;
         for image in &page {
             if let Some(url) = image.seed.as_ref().filter(|url| !told.contains(*url)) {
                 let seed = Seed { url: url.clone(), profiles: Vec::new(), enabled: true };

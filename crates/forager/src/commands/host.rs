@@ -18,7 +18,7 @@ pub(super) fn set(args: &HostSetArgs) -> anyhow::Result<Outcome> {
     let hosts = store::with(&args.store, Missing::Refuse, |store| {
         let settings = changed(current(store, args)?, args, store.now);
         let change = HostChange { key: args.host.clone(), collection: args.collection.clone(), settings };
-        store.ask(store.frontier.set_hosts(&[change], store.now))
+        store::ask(store.frontier.set_hosts(&[change], store.now))
     })?;
     let mut output = Output::new(args.store.format(), &[]);
     hosts.iter().try_for_each(|host| output.sheet(host))?;
@@ -34,7 +34,7 @@ fn current(store: &Store, args: &HostSetArgs) -> anyhow::Result<HostSettings> {
         skip: 0,
         limit: usize::MAX,
     };
-    let hosts = store.ask(store.frontier.hosts(&filter, store.now))?;
+    let hosts = store::ask(store.frontier.hosts(&filter, store.now))?;
     let known = hosts.into_iter().find(|host| host.host == args.host && host.collection == args.collection);
     Ok(known.map(|host| host.settings).unwrap_or_default())
 }

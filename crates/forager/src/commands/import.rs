@@ -99,10 +99,10 @@ impl Import<'_> {
             bail!("this is a second collection, {from:?}; leave --collection out to keep their names");
         }
         let id = self.wanted.unwrap_or(from).to_owned();
-        let mut changes = foundation(&*store.ask(store.frontier.catalog())?, header, &id)?;
-        store.ask(store.frontier.configure(&changes, store.now))?;
-        let seeds = seeds(&*store.ask(store.frontier.catalog())?, &header.seeds, &id)?;
-        store.ask(store.frontier.configure(&seeds, store.now))?;
+        let mut changes = foundation(&*store::ask(store.frontier.catalog())?, header, &id)?;
+        store::ask(store.frontier.configure(&changes, store.now))?;
+        let seeds = seeds(&*store::ask(store.frontier.catalog())?, &header.seeds, &id)?;
+        store::ask(store.frontier.configure(&seeds, store.now))?;
         changes.extend(seeds);
         changes.iter().try_for_each(|change| output.row(&ChangeRow::from(change)))?;
         set_hosts(store, &header.hosts, (header.collection.kind == Kind::Plain).then_some(&id))?;
@@ -119,7 +119,7 @@ impl Import<'_> {
             Item::Header(..) => None,
         });
         let images: Vec<Image> = images.collect();
-        let new = store.ask(store.frontier.import(id, &images, store.now))?;
+        let new = store::ask(store.frontier.import(id, &images, store.now))?;
         let added = new.iter().filter(|&&is_new| is_new).count() as u64;
         self.added += added;
         self.present += new.len() as u64 - added;
@@ -189,7 +189,7 @@ fn set_hosts(store: &Store, hosts: &[HostHeader], plain: Option<&String>) -> any
     for HostHeader { host, settings } in hosts {
         let filter =
             HostFilter { collection: plain.cloned(), key: Some(host.clone()), skip: 0, limit: usize::MAX };
-        let known = store.ask(store.frontier.hosts(&filter, store.now))?;
+        let known = store::ask(store.frontier.hosts(&filter, store.now))?;
         let is_it = |view: &&forager_frontier::verbs::HostView| view.collection.as_ref() == plain;
         if known.iter().find(is_it).is_none_or(|view| view.settings == HostSettings::default()) {
             changes.push(HostChange {
@@ -202,6 +202,6 @@ fn set_hosts(store: &Store, hosts: &[HostHeader], plain: Option<&String>) -> any
     if changes.is_empty() {
         return Ok(());
     }
-    store.ask(store.frontier.set_hosts(&changes, store.now))?;
+    store::ask(store.frontier.set_hosts(&changes, store.now))?;
     Ok(())
 }

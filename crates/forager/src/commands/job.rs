@@ -50,18 +50,18 @@ fn start(args: &JobStartArgs) -> anyhow::Result<Outcome> {
         limits: Limits { pages: args.pages, bytes: args.bytes, time: args.duration },
     };
     let view = store::with(&args.store, Missing::Create, |store| {
-        store.ask(store.frontier.start_job(&job, store.now))
+        store::ask(store.frontier.start_job(&job, store.now))
     })?;
     show(&args.store, &view)
 }
 
 fn jobs(args: &StoreArgs) -> anyhow::Result<Vec<JobView>> {
-    store::with(args, Missing::Refuse, |store| store.ask(store.frontier.jobs(store.now)))
+    store::with(args, Missing::Refuse, |store| store::ask(store.frontier.jobs(store.now)))
 }
 
 fn steer(args: &JobArgs, steer: Steer) -> anyhow::Result<Outcome> {
     let view = store::with(&args.store, Missing::Refuse, |store| {
-        store.ask(store.frontier.steer_job(&args.name, steer, store.now))
+        store::ask(store.frontier.steer_job(&args.name, steer, store.now))
     })?;
     show(&args.store, &view)
 }

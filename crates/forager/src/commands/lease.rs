@@ -48,7 +48,7 @@ fn ask(args: &LeaseArgs, now: Timestamp) -> anyhow::Result<LeaseAnswer> {
         host: args.host.clone(),
         hold: args.hold,
     };
-    store::with(&args.store, Missing::Refuse, |store| store.ask(store.frontier.lease(&request, now)))
+    store::with(&args.store, Missing::Refuse, |store| store::ask(store.frontier.lease(&request, now)))
 }
 
 /// Asks again whenever there may be something, until there is, the time is up, or Ctrl-C. Others
@@ -59,12 +59,21 @@ fn wait(args: &LeaseArgs) -> anyhow::Result<LeaseAnswer> {
     let timeout = args.timeout.map(|timeout| Duration::from_secs_f64(timeout.as_secs_f64()));
     loop {
         let now = first.saturating_add(began.elapsed())?;
-        let answer = ask(args, now)?;
-        let Some(until) = answer.nothing.and_then(until) else { return Ok(answer) };
         let left = timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(began.elapsed()));
-        let due = Duration::from_millis(until.millisecond().saturating_sub(Moment::of(now).millisecond()));
-        if left.is_zero() || !pauses.sleep(due.min(left).min(NAP)) {
-            return Ok(answer);
+        let asked = ask(args, now);
+        let wait = match &asked {
+            // Opening has waited for a while already.
+            Err(error) if store::is_locked(error) => Duration::ZERO,
+            Ok(LeaseAnswer { nothing: Some(nothing), .. }) => match until(*nothing) {
+                Some(until) => {
+                    Duration::from_millis(until.millisecond().saturating_sub(Moment::of(now).millisecond()))
+                }
+                None => return asked,
+            },
+            _ => return asked,
+        };
+        if left.is_zero() || !pauses.sleep(wait.min(left).min(NAP)) {
+            return asked;
         }
     }
 }
@@ -104,7 +113,7 @@ pub(super) fn complete(args: &CompleteArgs) -> anyhow::Result<Outcome> {
             |reports, output| {
                 let store = lazy.get()?;
                 let mut refused = Vec::new();
-                let completed = store.ask(store.frontier.complete(reports, store.now))?;
+                let completed = store::ask(store.frontier.complete(reports, store.now))?;
                 for (index, row) in completed.iter().enumerate() {
                     if row.outcome == verbs::Outcome::Refused {
                         refused.push((
@@ -136,7 +145,7 @@ fn read(line: &Line<'_>) -> Result<Report, BadLine> {
 pub(super) fn extend(args: &ExtendArgs) -> anyhow::Result<Outcome> {
     let tokens = tokens(&args.leases.tokens);
     let changes = store::with(&args.store, Missing::Refuse, |store| {
-        store.ask(store.frontier.extend(&tokens, args.hold, store.now))
+        store::ask(store.frontier.extend(&tokens, args.hold, store.now))
     })?;
     print_changes(&args.store, &changes)
 }
@@ -144,7 +153,7 @@ pub(super) fn extend(args: &ExtendArgs) -> anyhow::Result<Outcome> {
 pub(super) fn release(args: &ReleaseArgs) -> anyhow::Result<Outcome> {
     let tokens = tokens(&args.leases.tokens);
     let changes = store::with(&args.store, Missing::Refuse, |store| {
-        store.ask(store.frontier.release(&tokens, store.now))
+        store::ask(store.frontier.release(&tokens, store.now))
     })?;
     print_changes(&args.store, &changes)
 }

@@ -31,6 +31,9 @@ const STATS_COLUMNS: &[&str] = &[
 /// How many are read at a time.
 const PAGE: usize = 1000;
 
+/// How many hosts are read at a time: each call looks through all of them.
+pub(super) const HOST_PAGE: usize = 50_000;
+
 pub(super) fn run(command: &QueueCommand) -> anyhow::Result<Outcome> {
     match command {
         QueueCommand::List(args) => list(args),
@@ -39,7 +42,7 @@ pub(super) fn run(command: &QueueCommand) -> anyhow::Result<Outcome> {
         QueueCommand::Hosts(args) => hosts(args),
         QueueCommand::Stats { collection, store } => {
             let stats = store::with(store, Missing::Refuse, |store| {
-                store.ask(store.frontier.stats(collection.as_deref(), store.now))
+                store::ask(store.frontier.stats(collection.as_deref(), store.now))
             })?;
             let mut output = Output::new(store.format(), STATS_COLUMNS);
             stats.iter().try_for_each(|row| output.row(row))?;
@@ -64,7 +67,7 @@ fn list(args: &QueueListArgs) -> anyhow::Result<Outcome> {
     store::with(&args.store, Missing::Refuse, |store| {
         while left > 0 {
             filter.limit = left.min(PAGE);
-            let page = store.ask(store.frontier.list(&filter, store.now))?;
+            let page = store::ask(store.frontier.list(&filter, store.now))?;
             for entry in &page.entries {
                 output.row(&brief(entry)?)?;
             }
@@ -91,7 +94,7 @@ fn brief(entry: &EntryView) -> anyhow::Result<serde_json::Value> {
 fn show(args: &QueueShowArgs) -> anyhow::Result<Outcome> {
     let entry = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
-        match store.ask(store.frontier.entry(&collection, &args.url, store.now))? {
+        match store::ask(store.frontier.entry(&collection, &args.url, store.now))? {
             Some(entry) => Ok(entry),
             None => bail!(
                 "{:?} is not in collection {collection:?}; \"forager explain\" says what would become of it",
@@ -110,7 +113,7 @@ pub(super) fn collection_or_only(store: &Store, name: Option<&str>) -> anyhow::R
     if let Some(name) = name {
         return Ok(name.to_owned());
     }
-    let catalog = store.ask(store.frontier.catalog())?;
+    let catalog = store::ask(store.frontier.catalog())?;
     match &*catalog.rows().collections {
         [] => bail!("there is no collection; add one with \"forager collection add\""),
         [only] => Ok(only.spec.id.clone()),
@@ -125,7 +128,7 @@ fn plan(args: &QueuePlanArgs) -> anyhow::Result<Outcome> {
     let filter =
         PlanFilter { collection: args.collection.clone(), host: args.host.clone(), limit: args.limit };
     let planned = store::with(&args.store, Missing::Refuse, |store| {
-        store.ask(store.frontier.plan(&filter, store.now))
+        store::ask(store.frontier.plan(&filter, store.now))
     })?;
     let mut output = Output::new(args.store.format(), PLAN_COLUMNS);
     planned.iter().try_for_each(|row| output.row(row))?;
@@ -140,8 +143,8 @@ fn hosts(args: &QueueHostsArgs) -> anyhow::Result<Outcome> {
         HostFilter { collection: args.collection.clone(), key: args.host.clone(), skip: 0, limit: 0 };
     store::with(&args.store, Missing::Refuse, |store| {
         while left > 0 {
-            filter.limit = left.min(PAGE);
-            let page = store.ask(store.frontier.hosts(&filter, store.now))?;
+            filter.limit = left.min(HOST_PAGE);
+            let page = store::ask(store.frontier.hosts(&filter, store.now))?;
             page.iter().try_for_each(|host| output.row(host))?;
             left -= page.len().min(left);
             filter.skip += page.len();

@@ -63,7 +63,7 @@ impl Import {
         let known = match &mut self.known {
             Some(known) => known,
             unread @ None => {
-                let catalog = store.ask(store.frontier.catalog())?;
+                let catalog = store::ask(store.frontier.catalog())?;
                 check_profiles(&catalog, profiles)?;
                 unread.insert(Known::of(&catalog))
             }
@@ -79,7 +79,7 @@ impl Import {
                 }
             }
         }
-        store.ask(store.frontier.configure(&changes, store.now))?;
+        store::ask(store.frontier.configure(&changes, store.now))?;
         known.seeds.extend(new);
         self.added += changes.len() as u64;
         self.present += (seeds.len() - changes.len() - refused.len()) as u64;

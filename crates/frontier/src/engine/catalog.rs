@@ -11,7 +11,7 @@ use forager_core::url::{FetchUrl, Identity};
 use super::discover::{classify, find, fresh};
 use super::priority::{Sighting, prioritise};
 use super::{NewEntry, Tx, settle};
-use crate::catalog::{Catalog, Change, CollectionRow, Rows};
+use crate::catalog::{Catalog, Change, CollectionRow, Draft, Rows};
 use crate::entry::{EntryId, How, Origin, Record, SeedId, Standing, State};
 use crate::error::{Error, Result};
 use crate::moment::Moment;
@@ -19,12 +19,12 @@ use crate::verbs::{Action, Link, Started, Target};
 
 /// Makes all of the changes, or none.
 pub(crate) fn configure<T: Tx>(tx: &mut T, changes: &[Change], now: Moment) -> Result<()> {
-    let mut rows = tx.catalog().rows().clone();
-    for change in changes {
-        rows.apply(change)?;
-    }
     let before = tx.catalog().clone();
-    replace(tx, rows)?;
+    let mut draft = Draft::of(before.rows());
+    for change in changes {
+        draft.apply(change)?;
+    }
+    replace(tx, draft.finish())?;
     settle(tx, now)?;
     let after = tx.catalog().clone();
     for row in &before.rows().collections {

@@ -7,7 +7,7 @@ use super::catalog::{replace, start};
 use super::lease::remaining;
 use super::read::stats_of;
 use super::{Tx, settle};
-use crate::catalog::{Catalog, Change, CollectionRow, CollectionSpec, Job, Kind, Steering};
+use crate::catalog::{Catalog, Change, CollectionRow, CollectionSpec, Draft, Job, Kind, Steering};
 use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::verbs::{Event, JobState, JobView, NewJob, Steer, Target};
@@ -17,18 +17,18 @@ pub(crate) fn start_job<T: Tx>(tx: &mut T, job: &NewJob, now: Moment) -> Result<
     if job.urls.is_empty() {
         return Err(Error::Configuration(format!("job {:?} has no URL to start from", job.id)));
     }
-    let mut rows = tx.catalog().rows().clone();
+    let mut draft = Draft::of(tx.catalog().rows());
     let state = Job { started: now, steering: Steering::Running, finished: None, limits: job.limits };
     let spec = CollectionSpec { job: Some(state), ..CollectionSpec::new(&job.id, Kind::Planned) };
     let mut profile = job.profile.clone();
     (profile.id, profile.collection) = (job.id.clone(), job.id.clone());
     profile.length = profile.length.or(Some(1));
-    rows.apply(&Change::AddCollection(spec))?;
-    rows.apply(&Change::AddProfile(Box::new(profile)))?;
+    draft.apply(&Change::AddCollection(spec))?;
+    draft.apply(&Change::AddProfile(Box::new(profile)))?;
     for url in &job.urls {
-        rows.apply(&seed_of(tx.catalog(), &job.id, url)?)?;
+        draft.apply(&seed_of(tx.catalog(), &job.id, url)?)?;
     }
-    replace(tx, rows)?;
+    replace(tx, draft.finish())?;
     start(tx, &[Target::Collection(job.id.clone())], now)?;
     view_of(tx, &job.id, now)
 }
@@ -61,9 +61,9 @@ pub(crate) fn steer_job<T: Tx>(tx: &mut T, id: &str, steer: Steer, now: Moment) 
             Steer::Cancel => Steering::Cancelled,
         };
     }
-    let mut rows = tx.catalog().rows().clone();
-    rows.apply(&Change::SetCollection(spec))?;
-    replace(tx, rows)?;
+    let mut draft = Draft::of(tx.catalog().rows());
+    draft.apply(&Change::SetCollection(spec))?;
+    replace(tx, draft.finish())?;
     view_of(tx, id, now)
 }
 
@@ -126,7 +126,7 @@ pub(super) fn note_ends<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
     if news.is_empty() {
         return Ok(());
     }
-    let mut rows = catalog.rows().clone();
+    let mut draft = Draft::of(catalog.rows());
     for row in news {
         let mut spec = row.spec.clone();
         if let Some(job) = &mut spec.job {
@@ -135,7 +135,7 @@ pub(super) fn note_ends<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
                 tx.emit(now, &spec.id, &spec.id, Event::Finished);
             }
         }
-        rows.apply(&Change::SetCollection(spec))?;
+        draft.apply(&Change::SetCollection(spec))?;
     }
-    replace(tx, rows)
+    replace(tx, draft.finish())
 }

@@ -279,10 +279,10 @@ impl Inner {
 /// batch in the order of the queues.
 fn fill_queues(queues: &mut [Option<Queue>], slots: &Slots) {
     const BATCH: usize = 1 << 20;
-    let mut queued = slots.iter().filter(|(_, slot)| slot.state() == State::Queued).peekable();
-    while queued.peek().is_some() {
+    let mut waiting = slots.iter().filter(|(_, slot)| slot.state() == State::Queued).peekable();
+    while waiting.peek().is_some() {
         let batch: Vec<(u32, Slot)> =
-            queued.by_ref().take(BATCH).map(|(number, slot)| (number, *slot)).collect();
+            waiting.by_ref().take(BATCH).map(|(number, slot)| (number, *slot)).collect();
         let sorted = by_queue(&batch, queues.len());
         for entries in sorted.chunk_by(|(_, one), (_, other)| one.queue() == other.queue()) {
             let queue = entries.first().map(|(_, slot)| slot.queue().0 as usize);

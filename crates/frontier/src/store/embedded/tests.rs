@@ -6,7 +6,7 @@ use forager_core::sentinel::Risk;
 use proptest::prelude::*;
 
 use super::{Embedded, LocalStore, Options};
-use crate::catalog::{Catalog, Change, CollectionSpec, Kind};
+use crate::catalog::{Catalog, Change, CollectionSpec, Draft, Kind};
 use crate::engine::{NewEntry, Tx, Wanted};
 use crate::entry::{
     CollectionId, EntryId, How, Lease, Origin, QueueId, Record, SeedId, Standing, State, Visit,
@@ -94,18 +94,18 @@ fn standing(queue: QueueId, look: Look, now: Moment) -> Standing {
     let second = |offset: u8| Moment::from_second((now.second() + u32::from(offset)).saturating_sub(20));
     Standing {
         queue,
-        seed: (look.due % 2 == 0).then_some(SeedId(look.due.into())),
+        seed: look.due.is_multiple_of(2).then_some(SeedId(look.due.into())),
         place: Place { depth: look.due.into(), hops_off_domain: look.state.into() },
         priority: Priority::from_thousandths(look.priority).unwrap_or_default(),
         due: second(look.due),
-        last_fetch: (look.state % 2 == 0).then(|| second(0)),
+        last_fetch: look.state.is_multiple_of(2).then(|| second(0)),
         state: match look.state {
             4 => State::Done,
             5 => State::Failed,
             _ => State::Queued,
         },
         risk: [Risk::Low, Risk::Medium, Risk::High, Risk::Critical][usize::from(look.due % 4)],
-        is_hub: look.due % 3 == 0,
+        is_hub: look.due.is_multiple_of(3),
         harvest: look.due,
         by_due: look.by_due,
         step: look.step.map(|step| second(step).after_millis(1)),
@@ -129,6 +129,7 @@ fn is_plain<T: Tx>(tx: &T, collection: u8) -> bool {
 }
 
 /// Does one thing, and tells what came of it.
+#[expect(clippy::too_many_lines, reason = "one arm for each thing that can be done")]
 fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
     Ok(match op {
         Op::Insert { collection, host, page, look } => {
@@ -223,10 +224,10 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
             format!("{dropped}")
         }
         Op::Kind { collection, plain } => {
-            let mut rows = tx.catalog().rows().clone();
+            let mut draft = Draft::of(tx.catalog().rows());
             let kind = if *plain { Kind::Plain } else { Kind::Planned };
-            rows.apply(&Change::SetCollection(CollectionSpec::new(format!("c{collection}"), kind)))?;
-            let catalog = Catalog::new(rows, tx.settings())?;
+            draft.apply(&Change::SetCollection(CollectionSpec::new(format!("c{collection}"), kind)))?;
+            let catalog = Catalog::new(draft.finish(), tx.settings())?;
             tx.set_catalog(catalog.into());
             String::new()
         }
@@ -322,11 +323,11 @@ fn run<S: LocalStore>(store: &S, call: &Call, now: Moment) -> String {
 
 fn prepare<S: LocalStore>(store: &S) -> Result<()> {
     store.transact(Some(Moment::from_second(100)), |tx, _| {
-        let mut rows = tx.catalog().rows().clone();
+        let mut draft = Draft::of(tx.catalog().rows());
         for (number, kind) in [Kind::Planned, Kind::Planned, Kind::Plain].into_iter().enumerate() {
-            rows.apply(&Change::AddCollection(CollectionSpec::new(format!("c{number}"), kind)))?;
+            draft.apply(&Change::AddCollection(CollectionSpec::new(format!("c{number}"), kind)))?;
         }
-        let catalog = Catalog::new(rows, tx.settings())?;
+        let catalog = Catalog::new(draft.finish(), tx.settings())?;
         tx.set_catalog(catalog.into());
         tx.set_tally(CollectionId(0), Tally { bytes: 7, ..Tally::default() });
         Ok(())
@@ -363,13 +364,14 @@ proptest! {
             let expected = model.transact(Some(now), |tx, _| look_at(tx, now)).expect("the model can be looked at");
             prop_assert_eq!(seen, expected, "after {:?}", call);
         }
-        let copy = folder.path().with_extension("copy");
+        // Removed with the folder: workers of the engine may still be writing when the copy is dropped.
+        let copies = tempfile::tempdir().expect("a folder for the copy");
+        let copy = copies.path().join("copy");
         store.backup(&copy).expect("the store can be copied");
         let copied = open(&copy);
         prop_assert_eq!(copied.check().expect("the copy can be checked"), []);
         let seen = copied.transact(Some(now), |tx, _| look_at(tx, now)).expect("the copy can be looked at");
         let expected = model.transact(Some(now), |tx, _| look_at(tx, now)).expect("the model can be looked at");
         prop_assert_eq!(seen, expected, "in the copy");
-        std::fs::remove_dir_all(&copy).expect("the copy can be removed");
     }
 }

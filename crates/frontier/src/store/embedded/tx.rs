@@ -376,13 +376,11 @@ impl Tx for Inner {
     }
 
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
-        let first = match &wanted.key {
-            Some(key) => self.keyed(wanted, key).filter_map(Queue::open_since).min(),
-            None => {
-                let rotas =
-                    wanted.collections.iter().filter_map(|collection| self.rotation.rota(*collection));
-                rotas.filter_map(|rota| rota.open.first().copied()).min()
-            }
+        let first = if let Some(key) = &wanted.key {
+            self.keyed(wanted, key).filter_map(Queue::open_since).min()
+        } else {
+            let rotas = wanted.collections.iter().filter_map(|collection| self.rotation.rota(*collection));
+            rotas.filter_map(|rota| rota.open.first().copied()).min()
         };
         first.filter(|(turn, _)| *turn < below).map(|(_, queue)| queue)
     }

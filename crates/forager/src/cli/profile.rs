@@ -1,0 +1,164 @@
+//! The commands that say how to harvest.
+
+use clap::{Args, Subcommand};
+use forager_core::order::Order;
+use forager_core::scope::Profile;
+use forager_core::scope::extent::Kind;
+use forager_core::time::Interval;
+
+use super::{NamesArgs, StoreArgs, named};
+
+/// What a profile, or the harvest of a job, is made of.
+#[derive(Debug, Args)]
+pub(crate) struct HarvestArgs {
+    /// Which URLs are in scope, relative to the seed [default: domain]
+    #[arg(long, value_parser = named::<Kind>(&["page", "prefix", "host", "domain", "any"]))]
+    scope: Option<Kind>,
+
+    /// How many links away from the seed, inclusive [default: unlimited]
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
+
+    /// How many links in a row may lead off the domain of the seed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    hops_off_domain: u32,
+
+    /// Which of the URLs that are due at a host goes first [default: hierarchy]
+    #[arg(long, value_parser = named::<Order>(&["fifo", "hierarchy", "linked", "score", "risk", "services"]))]
+    order: Option<Order>,
+
+    /// If given, a URL other than the seed must match one of these expressions; may be repeated
+    #[arg(long, value_name = "REGEX")]
+    include: Vec<String>,
+
+    /// A URL that matches one of these expressions is out of scope; may be repeated
+    #[arg(long, value_name = "REGEX")]
+    exclude: Vec<String>,
+
+    /// A scheme that is in scope; may be repeated [default: http and https]
+    #[arg(long, value_name = "SCHEME")]
+    scheme: Vec<String>,
+
+    /// The longest URL that is in scope, in bytes [default: 8192]
+    #[arg(long, value_name = "BYTES")]
+    max_url_length: Option<usize>,
+
+    /// The most segments of a path; 0 turns the guard off [default: 32]
+    #[arg(long, value_name = "N")]
+    max_segments: Option<usize>,
+
+    /// How often one segment may stand in a path; 0 turns the guard off [default: 3]
+    #[arg(long, value_name = "N")]
+    max_repeats: Option<usize>,
+
+    /// Count URLs that differ only in the order of their parameters as one
+    #[arg(long)]
+    sort_query: bool,
+
+    /// A parameter that does not count, such as `sid` or `utm_*`; may be repeated
+    #[arg(long, value_name = "NAME")]
+    strip_param: Vec<String>,
+}
+
+impl HarvestArgs {
+    /// The profile of this name with what is given, and the default of what is not.
+    pub(crate) fn profile(&self, id: &str, collection: &str) -> Profile {
+        let mut profile = Profile::new(id, collection);
+        profile.scope = self.scope.unwrap_or(profile.scope);
+        profile.depth = self.depth;
+        profile.hops_off_domain = self.hops_off_domain;
+        profile.order = self.order.unwrap_or(profile.order);
+        profile.include.clone_from(&self.include);
+        profile.exclude.clone_from(&self.exclude);
+        if !self.scheme.is_empty() {
+            profile.schemes.clone_from(&self.scheme);
+        }
+        profile.max_url_length = self.max_url_length.unwrap_or(profile.max_url_length);
+        profile.traps.max_segments = self.max_segments.unwrap_or(profile.traps.max_segments);
+        profile.traps.max_repeats = self.max_repeats.unwrap_or(profile.traps.max_repeats);
+        profile.sort_query = self.sort_query;
+        profile.strip_params.clone_from(&self.strip_param);
+        profile
+    }
+}
+
+/// A profile to add.
+#[derive(Debug, Args)]
+pub(crate) struct ProfileAddArgs {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// The collection it belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: String,
+
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+
+    /// How often a URL is fetched at most, such as 24h [default: not limited]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Interval>,
+
+    /// How many times a URL is fetched before it leaves the queue [default: unlimited]
+    #[arg(long, value_name = "N")]
+    pub(crate) length: Option<u32>,
+
+    /// Add it disabled: its URLs wait
+    #[arg(long)]
+    pub(crate) disabled: bool,
+
+    /// Change the profile if it is there already
+    #[arg(long)]
+    pub(crate) replace: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    /// Add a profile to a collection
+    #[command(after_long_help = r#"Example:
+  $ forager profile add daily --collection news --depth 2 --every 24h
+  {"change":"added","kind":"profile","name":"daily"}"#)]
+    Add(Box<ProfileAddArgs>),
+    /// List the profiles
+    #[command(after_long_help = r#"Example:
+  $ forager profile list --format table
+  id     collection  enabled  order      scope   depth  every  length  include  exclude
+  daily  news        true     hierarchy  domain  2      24h    -       -        -"#)]
+    List(StoreArgs),
+    /// Show profiles with every setting
+    #[command(after_long_help = r#"Example:
+  $ forager profile show daily
+  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3},"sortQuery":false,"stripParams":[]}"#)]
+    Show(NamesArgs),
+    /// Enable profiles: their URLs are handed out again
+    #[command(after_long_help = r#"Example:
+  $ forager profile enable daily
+  {"change":"enabled","kind":"profile","name":"daily"}"#)]
+    Enable(NamesArgs),
+    /// Disable profiles: their URLs wait
+    #[command(after_long_help = r#"Example:
+  $ forager profile disable daily
+  {"change":"disabled","kind":"profile","name":"daily"}"#)]
+    Disable(NamesArgs),
+    /// Remove profiles
+    ///
+    /// Entries that are out of scope without them go when they are next touched.
+    #[command(
+        verbatim_doc_comment,
+        after_long_help = r#"Example:
+  $ forager profile add weekly --collection news --every 7d
+  {"change":"added","kind":"profile","name":"weekly"}
+  $ forager profile remove weekly
+  {"change":"removed","kind":"profile","name":"weekly"}"#
+    )]
+    Remove(NamesArgs),
+    /// Queue all seeds of profiles, as a new harvest
+    #[command(after_long_help = r#"Example:
+  $ forager profile start daily --now 2024-06-15T08:00:00Z
+  {"collection":"news","url":"https://www.db.no/","action":"improved","due":"2024-06-15T08:00:00Z","rule":"started"}"#)]
+    Start(NamesArgs),
+}
