@@ -37,18 +37,18 @@ impl Index {
     /// The entry with this hash.
     pub(super) fn find(&self, hash: u64, slots: &Slots) -> Option<u32> {
         let is_it = |number: &u32| slots.live(*number).is_some_and(|slot| slot.hash == hash);
-        self.shards[shard(hash)].find(spread(hash), is_it).copied()
+        self.shards[shard(hash)].find(hash, is_it).copied()
     }
 
     /// Adds an entry that is not there yet.
     pub(super) fn insert(&mut self, hash: u64, number: u32, slots: &Slots) {
-        let rehash = |number: &u32| slots.get(*number).map_or(0, |slot| spread(slot.hash));
-        self.shards[shard(hash)].insert_unique(spread(hash), number, rehash);
+        let rehash = |number: &u32| slots.get(*number).map_or(0, |slot| slot.hash);
+        self.shards[shard(hash)].insert_unique(hash, number, rehash);
     }
 
     /// Forgets an entry.
     pub(super) fn remove(&mut self, hash: u64, number: u32) {
-        if let Ok(found) = self.shards[shard(hash)].find_entry(spread(hash), |known| *known == number) {
+        if let Ok(found) = self.shards[shard(hash)].find_entry(hash, |known| *known == number) {
             found.remove();
         }
     }
@@ -65,7 +65,7 @@ impl Index {
     pub(super) fn fill(&mut self, slots: &Slots) {
         const BATCH: usize = 1 << 21;
         const PARTS: usize = 1 << PART_BITS;
-        let rehash = |number: &u32| slots.get(*number).map_or(0, |slot| spread(slot.hash));
+        let rehash = |number: &u32| slots.get(*number).map_or(0, |slot| slot.hash);
         for shard in &mut self.shards {
             shard.reserve(slots.len() as usize >> SHARD_BITS, rehash);
         }
@@ -76,7 +76,7 @@ impl Index {
                 parts[part(slot.hash)].push((slot.hash, number));
             }
             for (hash, number) in parts.iter_mut().flat_map(|part| part.drain(..)) {
-                self.shards[shard(hash)].insert_unique(spread(hash), number, rehash);
+                self.shards[shard(hash)].insert_unique(hash, number, rehash);
             }
         }
     }
@@ -86,16 +86,13 @@ impl Index {
 const PART_BITS: u32 = 8;
 
 fn part(hash: u64) -> usize {
-    (hash >> (64 - PART_BITS)) as usize
+    shard(hash) >> (SHARD_BITS - PART_BITS)
 }
 
+/// The shard of a hash. A table goes by the lowest and the highest bits, so these are not the same for
+/// all of a shard.
 fn shard(hash: u64) -> usize {
-    (hash >> (64 - SHARD_BITS)) as usize
-}
-
-/// The bits that chose the shard are the same for all of it: the table gets the others.
-fn spread(hash: u64) -> u64 {
-    hash.rotate_left(SHARD_BITS)
+    (hash >> 32) as usize & ((1 << SHARD_BITS) - 1)
 }
 
 /// Which hosts and queues there are, by the hashes of their keys. What is said of equal hashes of

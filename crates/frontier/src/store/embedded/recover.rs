@@ -192,7 +192,7 @@ impl Recovery {
         let slots = &mut self.inner.slots;
         slots.pad_to(number.checked_add(1).ok_or(Unreadable)?);
         let place = slots.get_mut(number).ok_or(Unreadable)?;
-        let had_step = place.has_step();
+        let (had_step, was_leased) = (place.has_step(), place.state() == State::Leased);
         let (slot, step, lease) = unpacked(kept);
         *place = slot;
         if had_step || step.is_some() {
@@ -200,7 +200,7 @@ impl Recovery {
         }
         if let Some((token, until)) = lease {
             self.leases.insert(number, Lease { token, entry: EntryId(number), until });
-        } else if !self.leases.is_empty() {
+        } else if was_leased {
             self.leases.remove(&number);
         }
         Ok(())
