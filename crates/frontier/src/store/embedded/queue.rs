@@ -371,7 +371,7 @@ mod tests {
             fixture.queue.wake(&mut fixture.slots, 1000 + count / 2);
             assert_eq!(fixture.queue.ready, u64::from(count / 2), "{count}");
             let order: Vec<u32> = std::iter::from_fn(|| fixture.take(false)).collect();
-            assert!(order.is_sorted() && order.len() as u32 == count / 2, "{order:?}");
+            assert!(order.is_sorted() && order.len() == count as usize / 2, "{order:?}");
             assert_eq!(fixture.queue.next_due(&fixture.slots), Some(1001 + count / 2));
         }
     }

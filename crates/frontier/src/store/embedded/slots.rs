@@ -329,18 +329,19 @@ pub(super) mod tests {
 
     #[test]
     fn slots_are_found_across_blocks() {
+        const BLOCK: u32 = 1 << BLOCK_BITS;
         let mut slots = Slots::default();
-        let total = BLOCK as u32 * 2 + 3;
+        let total = BLOCK * 2 + 3;
         for number in 0..total {
             slots.push(Slot::new(number.into(), 0, &plain(0)));
         }
-        for number in [0, BLOCK as u32 - 1, BLOCK as u32, total - 1] {
+        for number in [0, BLOCK - 1, BLOCK, total - 1] {
             assert_eq!(slots.get(number).map(|slot| slot.hash), Some(number.into()));
-            assert_eq!(slots.iter_from(number).count() as u32, total - number);
+            assert_eq!(slots.iter_from(number).count(), (total - number) as usize);
         }
         assert_eq!(slots.get(total), None);
         slots.pad_to(total + 2);
-        assert_eq!((slots.len(), slots.iter().count() as u32), (total + 2, total));
+        assert_eq!((slots.len(), slots.iter().count()), (total + 2, total as usize));
         for _ in 0..total + 2 {
             slots.pop();
         }
