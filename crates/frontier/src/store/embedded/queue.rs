@@ -290,7 +290,6 @@ pub(super) fn tidy<T: Ord + Copy>(heap: &mut Heap<T>, is_here: impl Fn(&T) -> bo
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_possible_truncation, reason = "the numbers of tests are small")]
 mod tests {
     use forager_core::hierarchy::Priority;
 
