@@ -9,12 +9,15 @@ mod check;
 mod clear;
 mod codec;
 mod disk;
+mod fill;
 mod fold;
 mod held;
 mod index;
 mod inner;
 mod leases;
 mod log;
+mod look;
+mod places;
 mod queue;
 mod recover;
 mod rotation;
@@ -24,6 +27,7 @@ mod staged;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod tx;
 mod undo;
 mod write;
@@ -93,9 +97,11 @@ impl Embedded {
     /// Opens the folder at `path`, or makes it.
     pub fn open(path: impl AsRef<Path>, settings: Settings, options: Options) -> Result<Self> {
         let load = || {
+            let seal = seal::read(path.as_ref())?;
             let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
             let inner = recover::load(disk.clone(), Arc::new(settings), None)?;
-            seal::take(&disk, inner.fold.rows())?;
+            seal.map_or(Ok(()), |seal| seal.check(&disk, inner.fold.rows()))?;
+            seal::break_open(&disk)?;
             Ok((disk, inner))
         };
         // fjall panics at some of the damage that it finds; nothing of what it held is used after that.
@@ -113,13 +119,18 @@ impl Embedded {
         })
     }
 
-    /// Ends in good order, so that the next start is quick. Dropping does the same, but cannot tell
-    /// what went wrong.
+    /// Ends in good order, so that the next start is quick, and can tell what is damaged. Dropping does the
+    /// same, but cannot tell what went wrong.
     pub fn close(self) -> Result<()> {
         self.lock().ensure_usable()?;
-        self.disk.settle();
+        self.seal()
+    }
+
+    fn seal(&self) -> Result<()> {
+        let guarded = self.lock();
+        let is_at_rest = self.disk.settle();
         self.disk.sync().map_err(|problem| self.disk.storage(problem))?;
-        seal::put(&self.disk, self.lock().inner.fold.rows())
+        if is_at_rest { seal::put(&self.disk, guarded.inner.fold.rows()) } else { Ok(()) }
     }
 
     /// Looks for what is not as it should be, in memory and in the folder. Calls wait meanwhile.
@@ -169,9 +180,8 @@ impl Embedded {
 impl Drop for Embedded {
     fn drop(&mut self) {
         if self.lock().stopped.is_none() {
-            self.disk.settle();
             // What goes wrong here costs the next start a check, and nothing else.
-            let _ = seal::put(&self.disk, self.lock().inner.fold.rows());
+            let _ = self.seal();
         }
     }
 }

@@ -10,6 +10,7 @@ use super::inner::Inner;
 use super::recover::{self, each};
 use super::rotation::{Filed, Rota};
 use super::slots::Slot;
+use super::texts;
 use crate::catalog::Kind;
 use crate::engine::{Counts, Tx};
 use crate::entry::{EntryId, HostId, QueueId, Record, State, Token};
@@ -187,7 +188,7 @@ impl Inner {
     fn check_texts(&self, checked: &mut Checked) -> Result<()> {
         let mut texts = 0;
         each(&self.disk, &self.disk.urls, "row of texts", |first, row| {
-            for (number, text) in (first..).zip(codec::read_chunk(row)) {
+            for (number, text) in (first..).zip(texts::read_chunk(row)) {
                 let Some(slot) = self.slots.live(number) else { continue };
                 texts += 1;
                 checked.entry(number, slot.offset() == number - first, "it lies elsewhere in its row");

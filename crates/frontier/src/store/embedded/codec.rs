@@ -5,14 +5,15 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::slots::Slot;
-use crate::entry::{Lease, Origin, QueueId, Record, SeedId, Standing, State, Token};
+use crate::entry::{Lease, QueueId, SeedId, Standing, State, Token};
 use crate::moment::Moment;
 
 /// Why a row could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-type Read<T> = Result<T, Unreadable>;
+/// What comes of reading.
+pub(super) type Read<T> = Result<T, Unreadable>;
 
 /// The key of a numbered row; the order of keys is the order of numbers.
 pub(super) fn key(number: u32) -> [u8; 4] {
@@ -65,13 +66,15 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
+    /// One byte.
     pub(super) fn byte(&mut self) -> Read<u8> {
         let (first, rest) = self.0.split_first().ok_or(Unreadable)?;
         self.0 = rest;
         Ok(*first)
     }
 
-    fn bytes(&mut self, len: usize) -> Read<&'a [u8]> {
+    /// So many bytes.
+    pub(super) fn bytes(&mut self, len: usize) -> Read<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or(Unreadable)?;
         self.0 = rest;
         Ok(taken)
@@ -94,7 +97,8 @@ impl<'a> Reader<'a> {
         u32::try_from(self.long()?).map_err(|_| Unreadable)
     }
 
-    fn len(&mut self) -> Read<usize> {
+    /// The length of what follows.
+    pub(super) fn len(&mut self) -> Read<usize> {
         self.short().map(|len| len as usize)
     }
 
@@ -232,127 +236,6 @@ fn low_byte(number: u32) -> u8 {
     number as u8
 }
 
-/// What is known of an entry when it is new.
-#[derive(Serialize, Deserialize)]
-struct Birth {
-    origin: Origin,
-    length: Option<u32>,
-    best_link: Option<u16>,
-    linked_from: Vec<u32>,
-    due_because: Option<String>,
-}
-
-/// The same, to be written.
-#[derive(Serialize)]
-struct BirthRef<'a> {
-    origin: &'a Origin,
-    length: Option<u32>,
-    best_link: Option<u16>,
-    linked_from: &'a [u32],
-    due_because: Option<&'a str>,
-}
-
-/// Whether a record says no more than the row of a new entry can.
-pub(super) fn is_of_birth(record: &Record) -> bool {
-    let fresh = Record::new(Origin::default(), None);
-    record.abandoned == 0
-        && record.errors == 0
-        && record.not_found == 0
-        && record.velocity.to_bits() == fresh.velocity.to_bits()
-        && record.scans == 0
-        && record.last_changed.is_none()
-        && record.fingerprint.is_none()
-        && record.history.is_empty()
-}
-
-/// The texts of new entries, as a row in the making.
-#[derive(Debug, Default)]
-pub(super) struct ChunkWriter {
-    out: Vec<u8>,
-    text: Vec<u8>,
-}
-
-impl ChunkWriter {
-    /// Adds an entry. `host` is the key of its queue, which need not be written again.
-    pub(super) fn add(&mut self, host: &str, url: &str, record: &Record) {
-        self.text.clear();
-        put_url(&mut self.text, host, url);
-        let birth = BirthRef {
-            origin: &record.origin,
-            length: record.length,
-            best_link: record.best_link,
-            linked_from: &record.linked_from,
-            due_because: record.due_because.as_deref(),
-        };
-        put_packed(&mut self.text, &birth);
-        put(&mut self.out, self.text.len() as u64);
-        self.out.extend_from_slice(&self.text);
-    }
-
-    /// The row; the writer is empty again.
-    pub(super) fn finish(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.out)
-    }
-}
-
-/// What may stand before the key of the queue at the start of a URL. The first stands for none of them.
-const PREFIXES: [&str; 4] = ["", "https://", "http://", ""];
-
-fn put_url(out: &mut Vec<u8>, host: &str, url: &str) {
-    let after = |prefix: &str| url.strip_prefix(prefix)?.strip_prefix(host);
-    let short = if host.is_empty() {
-        None
-    } else {
-        (1..).zip(&PREFIXES[1..]).find_map(|(kind, prefix)| Some((kind, after(prefix)?)))
-    };
-    let (kind, text) = short.unwrap_or((0, url));
-    out.push(kind);
-    put(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
-
-fn url(reader: &mut Reader<'_>, host: &str) -> Read<String> {
-    let kind = reader.byte()?;
-    let len = reader.len()?;
-    let text = std::str::from_utf8(reader.bytes(len)?).map_err(|_| Unreadable)?;
-    let prefix = PREFIXES.get(usize::from(kind)).ok_or(Unreadable)?;
-    Ok(if kind == 0 { text.to_owned() } else { [prefix, host, text].concat() })
-}
-
-/// The text of an entry, and what was known of it when it was new.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Text<'a>(&'a [u8]);
-
-impl Text<'_> {
-    /// What the entry requests, and what was known of it. `host` is the key of its queue.
-    pub(super) fn read(&self, host: &str) -> Read<(String, Record)> {
-        let mut reader = Reader(self.0);
-        let url = url(&mut reader, host)?;
-        let birth: Birth = unpack(reader.0)?;
-        let mut record = Record::new(birth.origin, birth.length);
-        record.best_link = birth.best_link;
-        record.linked_from = birth.linked_from;
-        record.due_because = birth.due_because;
-        Ok((url, record))
-    }
-
-    /// What the entry requests.
-    pub(super) fn url(&self, host: &str) -> Read<String> {
-        url(&mut Reader(self.0), host)
-    }
-}
-
-/// The texts of a row, in the order of their entries.
-pub(super) fn read_chunk(bytes: &[u8]) -> impl Iterator<Item = Read<Text<'_>>> {
-    let mut reader = Reader(bytes);
-    std::iter::from_fn(move || if reader.0.is_empty() { None } else { Some(text(&mut reader)) })
-}
-
-fn text<'a>(reader: &mut Reader<'a>) -> Read<Text<'a>> {
-    let len = reader.len()?;
-    reader.bytes(len).map(Text)
-}
-
 /// Numbers that go on where they stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counters {
@@ -375,4 +258,38 @@ pub(super) fn pack_text<T: Serialize>(value: &T) -> Vec<u8> {
 /// Reads a row of the catalog.
 pub(super) fn unpack_text<T: DeserializeOwned>(bytes: &[u8]) -> Read<T> {
     serde_json::from_slice(bytes).map_err(|_| Unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::slots::tests::{full, plain};
+    use super::*;
+    use crate::entry::EntryId;
+
+    #[test]
+    fn entries_are_read_as_they_were_written() {
+        let lease = Lease { token: Token(900), entry: EntryId(1), until: Moment::from_millisecond(1_999) };
+        for (standing, lease, offset) in [(plain(5), None, 0), (full(), Some(lease), 63)] {
+            let mut slot = Slot::new(u64::MAX, offset, &standing);
+            slot.set_has_record(lease.is_some());
+            let mut row = Vec::new();
+            put_entry(&mut row, &slot, standing.step, lease);
+            let kept = Kept::Live {
+                hash: u64::MAX,
+                offset,
+                standing,
+                has_record: lease.is_some(),
+                lease: lease.map(|lease| (lease.token, lease.until)),
+            };
+            assert_eq!(entry(&mut Reader(&row)), Ok(kept));
+            for end in 0..row.len() {
+                assert_eq!(entry(&mut Reader(&row[..end])), Err(Unreadable), "{end} bytes");
+            }
+        }
+        let mut slot = Slot::removed(9);
+        slot.set_doomed(true);
+        let mut row = Vec::new();
+        put_entry(&mut row, &slot, None, None);
+        assert_eq!(entry(&mut Reader(&row)), Ok(Kept::Removed { offset: 9, is_doomed: true }));
+    }
 }

@@ -66,7 +66,9 @@ impl Disk {
             .open()
             .map_err(failed)?;
         // Only URLs and records are ever looked up one by one, so only they need filters.
-        let looked_up = || options(64).expect_point_read_hits(true);
+        let looked_up = || {
+            options(64).expect_point_read_hits(true).data_block_size_policy(BlockSizePolicy::all(4 * 1024))
+        };
         let scanned = |mib| move || options(mib).filter_policy(FilterPolicy::disabled());
         let open = |name, memtable| db.keyspace(name, scanned(memtable)).map_err(failed);
         let disk = Self {
@@ -107,8 +109,8 @@ impl Disk {
     /// The journal is synced by a handle of our own: fjall's `persist` would hold back all commits
     /// meanwhile. A journal is synced by fjall before the next one is begun, so the last is enough.
     pub(super) fn sync(&self) -> Result<(), String> {
-        match self.last_journal() {
-            Some(journal) => {
+        match journals(&self.path).ok().and_then(|mut journals| journals.pop()) {
+            Some((_, journal)) => {
                 let synced = fs::File::open(journal).and_then(|file| file.sync_data());
                 synced.map_err(|cause| cause.to_string())
             }
@@ -116,15 +118,14 @@ impl Disk {
         }
     }
 
-    /// Writes out what is only in the journal, so that the next start need not read it. Gives up
-    /// after a while: it is only for speed.
-    pub(super) fn settle(&self) {
-        if self.db.write_buffer_size() < SMALL_JOURNAL {
-            return;
-        }
-        for keyspace in self.keyspaces() {
-            if keyspace.rotate_memtable().is_err() {
-                return;
+    /// Writes out what is only in the journal, if that is much, so that the next start need not read it.
+    /// Says whether the journal is at rest; if it is not after a while, so be it.
+    pub(super) fn settle(&self) -> bool {
+        if self.db.write_buffer_size() >= SMALL_JOURNAL {
+            for keyspace in self.keyspaces() {
+                if keyspace.rotate_memtable().is_err() {
+                    return false;
+                }
             }
         }
         let patience = Instant::now() + Duration::from_secs(10);
@@ -132,14 +133,7 @@ impl Disk {
         while is_busy() && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(5));
         }
-    }
-
-    fn last_journal(&self) -> Option<PathBuf> {
-        let files = fs::read_dir(&self.path).ok()?.filter_map(Result::ok).map(|file| file.path());
-        let journals = files.filter(|path| path.extension().is_some_and(|extension| extension == "jnl"));
-        let numbered =
-            journals.filter_map(|path| Some((path.file_stem()?.to_str()?.parse::<u64>().ok()?, path)));
-        numbered.max().map(|(_, path)| path)
+        !is_busy()
     }
 
     /// Why fjall refuses to write. If it only says that something failed earlier, trying tells what.
@@ -182,10 +176,23 @@ impl Disk {
     }
 }
 
+/// The journals of a folder, by number: the last is the one in use.
+pub(super) fn journals(folder: &Path) -> std::io::Result<Vec<(u64, PathBuf)>> {
+    let mut journals = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        let is_journal = path.extension().is_some_and(|extension| extension == "jnl");
+        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+        journals.extend(number.filter(|_| is_journal).map(|number| (number, path)));
+    }
+    journals.sort_unstable();
+    Ok(journals)
+}
+
 fn options(memtable_mib: u64) -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .max_memtable_size(memtable_mib * MIB)
-        .data_block_size_policy(BlockSizePolicy::all(8 * 1024))
+        .data_block_size_policy(BlockSizePolicy::all(16 * 1024))
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
 }
 

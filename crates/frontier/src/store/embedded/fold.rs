@@ -19,10 +19,13 @@ pub(super) const ENTRIES: u32 = if cfg!(test) { 4 } else { 512 };
 pub(super) const HOSTS: u32 = if cfg!(test) { 2 } else { 128 };
 /// Bytes of pages that are written for each byte of the log: more makes a shorter log, and more work.
 const PACE: usize = 2;
+/// About the size of a page.
+const PAGE_BYTES: usize = if cfg!(test) { 100 } else { 12 * 1024 };
 /// A log of this many bytes is read in no time, and need not get shorter.
 const SHORT: u64 = if cfg!(test) { 500 } else { 16 * 1024 * 1024 };
-/// Old rows of the log that a call takes away.
-const TRIMMED_AT_ONCE: u64 = 16;
+/// Old rows of the log that are taken away with each page. There may be many calls to a page, so it is a
+/// good deal more than one.
+const TRIMMED_AT_ONCE: u64 = 250;
 
 /// How far the pages are behind the log.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +34,8 @@ pub(super) struct Fold {
     marks: Marks,
     /// The bytes of the log.
     log_bytes: u64,
+    /// Bytes of pages that may be written: small calls save up for a page.
+    credit: usize,
     /// Which pages have changed since they were written; those of entries, and those of hosts.
     dirty_entries: Vec<bool>,
     dirty_hosts: Vec<bool>,
@@ -137,13 +142,17 @@ impl Inner {
         if self.fold.log_bytes < SHORT {
             return;
         }
-        let mut left = appended * PACE;
-        while left > 0 {
+        self.fold.credit += appended * PACE;
+        if self.fold.credit < PAGE_BYTES {
+            return;
+        }
+        while self.fold.credit > 0 {
             let Some(page) = self.fold.next_page() else {
                 self.fold.end_round();
                 break;
             };
-            left = left.saturating_sub(self.write_page(batch, &page));
+            let written = self.write_page(batch, &page);
+            self.fold.credit = self.fold.credit.saturating_sub(written);
         }
         self.trim(batch);
         batch.insert(&self.disk.meta, names::FOLD, codec::pack(&self.fold.marks));

@@ -144,3 +144,51 @@ impl Names {
         self.queues.remove(&(collection, self.hash(key)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::slots::Slot;
+    use super::super::slots::tests::plain;
+    use super::*;
+
+    const SECRET: u64 = 42;
+
+    fn filled(entries: u32) -> (Index, Slots) {
+        let (mut index, mut slots) = (Index::new(SECRET), Slots::default());
+        for number in 0..entries {
+            let hash = index.hash(QueueId(number % 7), &number.to_string());
+            slots.push(Slot::new(hash, 0, &plain(number % 7)));
+            index.insert(hash, number, &slots);
+        }
+        (index, slots)
+    }
+
+    #[test]
+    fn every_entry_is_found_and_no_other() {
+        let (mut index, slots) = filled(50_000);
+        for number in 0..50_000 {
+            let hash = index.hash(QueueId(number % 7), &number.to_string());
+            assert_eq!(index.find(hash, &slots), Some(number));
+        }
+        assert_eq!(index.find(index.hash(QueueId(1), "0"), &slots), None, "in another queue");
+        let hash = index.hash(QueueId(0), "0");
+        index.remove(hash, 0);
+        assert_eq!((index.find(hash, &slots), index.len()), (None, 49_999));
+    }
+
+    #[test]
+    fn an_index_that_is_filled_at_once_is_like_one_that_grew() {
+        let (_, slots) = filled(50_000);
+        let mut index = Index::new(SECRET);
+        index.fill(&slots);
+        assert_eq!(index.len(), 50_000);
+        assert!(slots.iter().all(|(number, slot)| index.find(slot.hash, &slots) == Some(number)));
+    }
+
+    #[test]
+    fn the_hash_depends_on_the_queue_and_the_secret() {
+        let index = Index::new(SECRET);
+        assert_ne!(index.hash(QueueId(0), "a"), index.hash(QueueId(1), "a"));
+        assert_ne!(index.hash(QueueId(0), "a"), Index::new(SECRET + 1).hash(QueueId(0), "a"));
+    }
+}

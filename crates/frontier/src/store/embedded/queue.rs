@@ -288,3 +288,103 @@ pub(super) fn tidy<T: Ord + Copy>(heap: &mut Heap<T>, is_here: impl Fn(&T) -> bo
     all.dedup();
     *heap = all.into();
 }
+
+#[cfg(test)]
+mod tests {
+    use forager_core::hierarchy::Priority;
+
+    use super::super::slots::tests::plain;
+    use super::*;
+    use crate::entry::Standing;
+    use crate::moment::Moment;
+
+    /// A queue and its slots.
+    struct Fixture {
+        queue: Queue,
+        slots: Slots,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            Self { queue: Queue::new(QueueId(0), CollectionId(0), HostId(0)), slots: Slots::default() }
+        }
+
+        /// Adds an entry; it is ready if it is due by 100.
+        fn add(&mut self, priority: u16, due: u32, by_due: bool) -> u32 {
+            let priority = Priority::from_thousandths(priority).expect("a priority");
+            let due = Moment::from_second(due);
+            let mut slot = Slot::new(0, 0, &Standing { priority, due, by_due, ..plain(0) });
+            slot.set_ready(slot.due <= 100);
+            let number = self.slots.len();
+            self.slots.push(slot);
+            self.queue.counts[State::Queued as usize] += 1;
+            self.queue.fill(&[(number, slot)]);
+            number
+        }
+
+        /// Takes an entry as the engine does: it is not ready any more.
+        fn take(&mut self, as_oldest: bool) -> Option<u32> {
+            let taken =
+                if as_oldest { self.queue.oldest(&self.slots) } else { self.queue.first(&self.slots) }?;
+            self.drop(taken);
+            Some(taken)
+        }
+
+        fn drop(&mut self, number: u32) {
+            self.slots.get_mut(number).expect("the slot is there").set_ready(false);
+            self.queue.drop_ready(number, &self.slots);
+        }
+    }
+
+    #[test]
+    fn entries_come_by_priority_then_arrival_then_due_time() {
+        let mut fixture = Fixture::new();
+        let late = fixture.add(500, 9, true);
+        let early = fixture.add(500, 5, true);
+        let arrived = fixture.add(500, 90, false);
+        let high = fixture.add(900, 90, true);
+        let next = fixture.add(500, 1, false);
+        let order: Vec<u32> = std::iter::from_fn(|| fixture.take(false)).collect();
+        assert_eq!(order, [high, arrived, next, early, late]);
+    }
+
+    #[test]
+    fn the_oldest_is_the_one_due_first_of_those_that_go_by_it() {
+        let mut fixture = Fixture::new();
+        fixture.add(900, 1, false);
+        let high = fixture.add(900, 9, true);
+        let old = fixture.add(100, 5, true);
+        assert_eq!(fixture.take(true), Some(old));
+        assert_eq!(fixture.take(true), Some(high));
+        assert_eq!((fixture.take(true), fixture.queue.ready), (None, 1));
+    }
+
+    #[test]
+    fn what_is_due_wakes_one_by_one_or_all_together() {
+        for count in [3, 200] {
+            let mut fixture = Fixture::new();
+            for offset in 0..count {
+                fixture.add(0, 1000 + count - offset, false);
+            }
+            assert_eq!((fixture.queue.next_due(&fixture.slots), fixture.take(false)), (Some(1001), None));
+            fixture.queue.wake(&mut fixture.slots, 1000 + count / 2);
+            assert_eq!(fixture.queue.ready, u64::from(count / 2), "{count}");
+            let order: Vec<u32> = std::iter::from_fn(|| fixture.take(false)).collect();
+            assert!(order.is_sorted() && order.len() == count as usize / 2, "{order:?}");
+            assert_eq!(fixture.queue.next_due(&fixture.slots), Some(1001 + count / 2));
+        }
+    }
+
+    #[test]
+    fn what_is_left_behind_is_tidied_away() {
+        let mut fixture = Fixture::new();
+        let numbers: Vec<u32> = (0..10_000).map(|_| fixture.add(0, 1, true)).collect();
+        for &number in numbers.iter().rev().take(9_990) {
+            fixture.drop(number);
+        }
+        let held: usize = fixture.queue.buckets.iter().map(Bucket::len).sum();
+        assert!(held < 200 && fixture.queue.oldest.len() < 200, "{held} elements for ten entries");
+        let order: Vec<u32> = std::iter::from_fn(|| fixture.take(false)).collect();
+        assert_eq!(order, numbers[..10]);
+    }
+}

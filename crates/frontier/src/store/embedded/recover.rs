@@ -9,15 +9,15 @@ use rustc_hash::FxHashMap;
 
 use super::codec::{self, Counters, Kept, Unreadable};
 use super::disk::Disk;
+use super::fill::fill_queues;
 use super::fold::{self, Fold};
 use super::inner::{HostEntry, Inner};
 use super::log::{self, Note};
-use super::queue::Queue;
-use super::slots::{Slot, Slots};
+use super::slots::Slot;
 use super::tx::to_u32;
 use super::write::names;
 use crate::catalog::{Catalog, Rows};
-use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State, Token};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::moment::Moment;
@@ -273,49 +273,8 @@ impl Inner {
     }
 }
 
-/// Fills the queues with what they have queued.
-///
-/// One by one each entry would be for another queue than the last. So they are taken in batches, and each
-/// batch in the order of the queues.
-fn fill_queues(queues: &mut [Option<Queue>], slots: &Slots) {
-    const BATCH: usize = 1 << 20;
-    let mut waiting = slots.iter().filter(|(_, slot)| slot.state() == State::Queued).peekable();
-    while waiting.peek().is_some() {
-        let batch: Vec<(u32, Slot)> =
-            waiting.by_ref().take(BATCH).map(|(number, slot)| (number, *slot)).collect();
-        let sorted = by_queue(&batch, queues.len());
-        for entries in sorted.chunk_by(|(_, one), (_, other)| one.queue() == other.queue()) {
-            let queue = entries.first().map(|(_, slot)| slot.queue().0 as usize);
-            if let Some(Some(queue)) = queue.and_then(|queue| queues.get_mut(queue)) {
-                queue.fill(entries);
-            }
-        }
-    }
-}
-
-/// Sorts entries by their queues, and within these by their numbers: by counting, as there are few queues.
-fn by_queue(entries: &[(u32, Slot)], queues: usize) -> Vec<(u32, Slot)> {
-    let place = |slot: &Slot| slot.queue().0 as usize;
-    let mut next = vec![0_usize; queues + 1];
-    for (_, slot) in entries {
-        next[place(slot) + 1] += 1;
-    }
-    for queue in 0..queues {
-        next[queue + 1] += next[queue];
-    }
-    let mut sorted = entries.to_vec();
-    for entry in entries {
-        let next = &mut next[place(&entry.1)];
-        sorted[*next] = *entry;
-        *next += 1;
-    }
-    sorted
-}
-
 /// What is known of an entry, as the memory has it.
-fn unpacked(
-    kept: Kept,
-) -> (Slot, Option<crate::moment::Moment>, Option<(crate::entry::Token, crate::moment::Moment)>) {
+fn unpacked(kept: Kept) -> (Slot, Option<Moment>, Option<(Token, Moment)>) {
     match kept {
         Kept::Removed { offset, is_doomed } => {
             let mut slot = Slot::removed(offset);

@@ -266,3 +266,85 @@ impl Slots {
         self.iter_from(0)
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// An entry that is due at once, in the order of arrival.
+    pub(in super::super) fn plain(queue: u32) -> Standing {
+        Standing {
+            queue: QueueId(queue),
+            seed: None,
+            place: Place::default(),
+            priority: Priority::ZERO,
+            due: Moment::ZERO,
+            last_fetch: None,
+            state: State::Queued,
+            risk: Risk::Low,
+            is_hub: false,
+            harvest: 0,
+            by_due: false,
+            step: None,
+        }
+    }
+
+    /// A standing of which every part says something.
+    pub(in super::super) fn full() -> Standing {
+        Standing {
+            queue: QueueId(70_000),
+            seed: Some(SeedId(3)),
+            place: Place { depth: 65_535, hops_off_domain: 255 },
+            priority: Priority::MAX,
+            due: Moment::from_second(1_800_000_000),
+            last_fetch: Some(Moment::ZERO),
+            state: State::Failed,
+            risk: Risk::Critical,
+            is_hub: true,
+            harvest: 255,
+            by_due: true,
+            step: Some(Moment::from_millisecond(1_800_000_000_123)),
+        }
+    }
+
+    #[test]
+    fn a_slot_gives_back_the_standing_that_it_was_given() {
+        assert_eq!(size_of::<Slot>(), 32);
+        for standing in [plain(0), full()] {
+            assert_eq!(Slot::new(7, 63, &standing).standing(standing.step), standing);
+        }
+        let mut slot = Slot::new(7, 63, &full());
+        slot.set(&plain(1));
+        assert_eq!((slot.standing(None), slot.offset(), slot.hash), (plain(1), 63, 7));
+    }
+
+    #[test]
+    fn a_removed_slot_keeps_its_place_and_nothing_else() {
+        let mut slot = Slot::new(7, 5, &full());
+        slot.set_has_record(true);
+        slot.remove();
+        assert!(slot.is_removed() && !slot.has_record() && !slot.is_ready() && !slot.is_doomed());
+        assert_eq!(slot, Slot::removed(5));
+    }
+
+    #[test]
+    fn slots_are_found_across_blocks() {
+        const BLOCK: u32 = 1 << BLOCK_BITS;
+        let mut slots = Slots::default();
+        let total = BLOCK * 2 + 3;
+        for number in 0..total {
+            slots.push(Slot::new(number.into(), 0, &plain(0)));
+        }
+        for number in [0, BLOCK - 1, BLOCK, total - 1] {
+            assert_eq!(slots.get(number).map(|slot| slot.hash), Some(number.into()));
+            assert_eq!(slots.iter_from(number).count(), (total - number) as usize);
+        }
+        assert_eq!(slots.get(total), None);
+        slots.pad_to(total + 2);
+        assert_eq!((slots.len(), slots.iter().count()), (total + 2, total as usize));
+        for _ in 0..total + 2 {
+            slots.pop();
+        }
+        assert_eq!((slots.len(), slots.iter().count()), (0, 0));
+    }
+}

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::codec;
 use super::inner::{HostEntry, Inner};
 use super::queue::Queue;
-use super::rotation::Filed;
 use super::slots::{CHUNK, Slot};
 use super::staged::Fresh;
 use super::undo::Deed;
@@ -13,7 +12,7 @@ use crate::catalog::Catalog;
 use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
-use crate::host::{Host, InFlight, Opens};
+use crate::host::{Host, InFlight};
 use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::{Event, EventRow, Tally};
@@ -38,100 +37,6 @@ impl Inner {
         if number < self.first_fresh() {
             self.staged.states.push(number);
         }
-    }
-
-    /// Puts another catalog in place. A collection of another kind has other rules of politeness.
-    pub(super) fn put_catalog(&mut self, catalog: Arc<Catalog>) {
-        let before = std::mem::replace(&mut self.catalog, catalog);
-        let kind = |catalog: &Catalog, queue: &Queue| {
-            catalog.collection_numbered(queue.collection).map(|row| row.spec.kind)
-        };
-        let differs = before.rows().collections.iter().any(|row| {
-            self.catalog.collection_numbered(row.number).map(|row| row.spec.kind) != Some(row.spec.kind)
-        });
-        if differs {
-            let queues = self.queues.iter().flatten();
-            let changed: Vec<QueueId> = queues
-                .filter(|queue| kind(&before, queue) != kind(&self.catalog, queue))
-                .map(|queue| queue.number)
-                .collect();
-            for queue in changed {
-                self.refile(queue);
-            }
-        }
-    }
-
-    /// The wanted queues of a single key.
-    fn keyed<'a>(&'a self, wanted: &'a Wanted, key: &'a str) -> impl Iterator<Item = &'a Queue> {
-        let queues =
-            wanted.collections.iter().filter_map(move |collection| self.find_queue(*collection, key));
-        queues.filter_map(|queue| self.queue_at(queue))
-    }
-
-    fn outlook_of_key(&self, wanted: &Wanted, key: &str) -> Outlook {
-        let ready = self.keyed(wanted, key).filter(|queue| queue.ready > 0);
-        let opens = ready.map(|queue| (self.opens(queue), queue.number));
-        let dues = self.keyed(wanted, key).filter_map(|queue| match queue.filed {
-            Filed::Asleep(due) => Some(Moment::from_second(due).max(self.opens(queue).at)),
-            _ => None,
-        });
-        let leases = self.keyed(wanted, key).filter_map(|queue| {
-            let host = self.host_at(queue.host)?;
-            let is_its = |token: Token| {
-                let entry = self.leases.get(token).and_then(|lease| self.slots.live(lease.entry.0));
-                entry.is_some_and(|slot| slot.queue() == queue.number)
-            };
-            host.leases.iter().find(|(_, token)| is_its(*token)).map(|(until, _)| *until)
-        });
-        Outlook {
-            first_open: opens.min_by_key(|(opens, queue)| (opens.at, *queue)).map(|(opens, _)| opens),
-            first_due: dues.min(),
-            first_expiry: leases.min(),
-        }
-    }
-
-    /// Of the queues of a collection with something ready, the one whose host opens first.
-    fn first_open(&self, collection: CollectionId) -> Option<(Opens, QueueId)> {
-        let rota = self.rotation.rota(collection)?;
-        let closed = rota.closed.first().map(|(_, queue)| *queue);
-        let open = rota.open.iter().map(|(_, queue)| *queue);
-        let queues = open.chain(closed).filter_map(|queue| self.queue_at(queue));
-        queues.map(|queue| (self.opens(queue), queue.number)).min_by_key(|(opens, queue)| (opens.at, *queue))
-    }
-
-    /// Of the queues of a collection with nothing ready, the time at which the first has something due and
-    /// its host is open. Those due later than the best so far cannot be it.
-    fn first_due(&self, collection: CollectionId) -> Option<Moment> {
-        let mut best = None;
-        for (due, queue) in &self.rotation.rota(collection)?.asleep {
-            let due = Moment::from_second(*due);
-            if best.is_some_and(|best| best <= due) {
-                break;
-            }
-            let at = self.queue_at(*queue).map(|queue| due.max(self.opens(queue).at));
-            best = [best, at].into_iter().flatten().min();
-        }
-        best
-    }
-
-    /// Adds a host under the next number.
-    pub(super) fn add_host(&mut self, host: Option<HostEntry>) {
-        if let Some(HostEntry { key, owner, .. }) = &host {
-            self.names.add_host(HostId(to_u32(self.hosts.len())), *owner, key);
-        }
-        self.hosts.push(host);
-    }
-
-    /// Adds a queue under the next number.
-    pub(super) fn add_queue(&mut self, parts: Option<(CollectionId, HostId)>) {
-        let number = QueueId(to_u32(self.queues.len()));
-        if let Some((collection, host)) = parts
-            && let Some(Some(host)) = self.hosts.get_mut(host.0 as usize)
-        {
-            self.names.add_queue(number, collection, &host.key);
-            host.queues.push(number);
-        }
-        self.queues.push(parts.map(|(collection, host)| Queue::new(number, collection, host)));
     }
 }
 

@@ -2,10 +2,11 @@
 
 use fjall::{Keyspace, OwnedWriteBatch};
 
-use super::codec::{self, ChunkWriter};
+use super::codec;
 use super::inner::Inner;
 use super::slots::{CHUNK, Slot};
 use super::staged::Staged;
+use super::texts::{self, ChunkWriter, Text};
 use super::tx::to_u32;
 use crate::catalog::Rows;
 use crate::entry::Record;
@@ -72,7 +73,7 @@ impl Inner {
         let mut writer = ChunkWriter::default();
         for (number, fresh) in (first..).zip(&staged.fresh) {
             let Some(slot) = self.slots.get_mut(number) else { continue };
-            let has_record = !slot.is_removed() && !codec::is_of_birth(&fresh.record);
+            let has_record = !slot.is_removed() && !texts::is_of_birth(&fresh.record);
             slot.set_has_record(has_record);
             let (queue, offset) = (slot.queue(), slot.offset());
             if has_record {
@@ -170,11 +171,11 @@ impl Inner {
         &self,
         number: u32,
         slot: &Slot,
-        read: impl FnOnce(codec::Text<'_>, &str) -> Result<T, codec::Unreadable>,
+        read: impl FnOnce(Text<'_>, &str) -> Result<T, codec::Unreadable>,
     ) -> Result<T> {
         let first = number.saturating_sub(slot.offset());
         let row = self.disk.urls.get(codec::key(first)).map_err(|cause| self.disk.reading(&cause))?;
-        let found = row.as_ref().and_then(|row| codec::read_chunk(row).nth(slot.offset() as usize));
+        let found = row.as_ref().and_then(|row| texts::read_chunk(row).nth(slot.offset() as usize));
         let text = found.unwrap_or(Err(codec::Unreadable));
         let read = text.and_then(|text| read(text, self.key_of(slot.queue())));
         read.map_err(self.disk.unreadable(format_args!("entry {number}")))
