@@ -77,6 +77,10 @@ async fn agree(folder: &Path, steps: &[Step]) -> Result<(), TestCaseError> {
                 store = open(folder, Settings::default());
             }
         }
+        if !matches!(step, Step::Call(_)) {
+            caller.begin();
+            other.begin();
+        }
         if is_last || number % 16 == 15 || !matches!(step, Step::Call(_)) {
             let what = format!("after step {number}, {step:?}");
             same(&what, &caller.see_all(&model).await, &other.see_all(&store).await)?;

@@ -196,19 +196,22 @@ const REMEMBERED: usize = 24;
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub now: Moment,
+    /// The latest time that anybody was told, see [`Moment::advanced`].
+    latest: Moment,
     tokens: VecDeque<Token>,
 }
 
 impl Default for Caller {
     fn default() -> Self {
-        Self { now: Moment::of("2024-06-15T08:00:00Z".parse().unwrap()), tokens: VecDeque::new() }
+        let now = Moment::of("2024-06-15T08:00:00Z".parse().unwrap());
+        Self { now, latest: now, tokens: VecDeque::new() }
     }
 }
 
 /// As one line, so that another process can go on.
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.now.millisecond())?;
+        write!(f, "{} {}", self.now.millisecond(), self.latest.millisecond())?;
         self.tokens.iter().try_for_each(|token| write!(f, " {token}"))
     }
 }
@@ -218,9 +221,10 @@ impl FromStr for Caller {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut numbers = text.split(' ').map(str::parse);
-        let now = numbers.next().unwrap_or(Ok(0))?;
+        let mut moment = || numbers.next().unwrap_or(Ok(0)).map(Moment::from_millisecond);
+        let (now, latest) = (moment()?, moment()?);
         let tokens = numbers.map(|number| number.map(Token));
-        Ok(Self { now: Moment::from_millisecond(now), tokens: tokens.collect::<Result<_, _>>()? })
+        Ok(Self { now, latest, tokens: tokens.collect::<Result<_, _>>()? })
     }
 }
 
@@ -272,6 +276,27 @@ impl Caller {
 
     /// Makes a call.
     pub async fn make(&mut self, frontier: &dyn Frontier, call: &Call) -> Answer {
+        let answer = self.ask(frontier, call).await;
+        if answer.is_done {
+            self.latest = self.latest.advanced(self.now);
+        }
+        answer
+    }
+
+    /// Reads the clock anew, as a process does that has just begun: calls that only look move the time of a
+    /// frontier, but leave no trace of it.
+    pub fn begin(&mut self) {
+        self.now = self.now.max(self.latest);
+    }
+
+    /// One that has read the clock anew.
+    pub fn begun(&self) -> Self {
+        let mut begun = self.clone();
+        begun.begin();
+        begun
+    }
+
+    async fn ask(&mut self, frontier: &dyn Frontier, call: &Call) -> Answer {
         let now = self.time();
         match call {
             Call::Pass(pick) => {
