@@ -19,6 +19,12 @@ pub mod conformance;
 
 mod engine;
 
+// Tests of the whole store run here once more, where its pages are small: see `small_pages`.
+#[cfg(test)]
+extern crate self as forager_frontier;
+#[cfg(test)]
+mod small_pages;
+
 pub use error::{Error, Result};
 pub use moment::Moment;
 pub use settings::Settings;

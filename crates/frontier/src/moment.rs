@@ -13,6 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
+/// In milliseconds.
+const HOUR: u64 = 60 * 60 * 1000;
+
 impl Moment {
     /// 1970.
     pub const ZERO: Self = Self(0);
@@ -66,10 +69,10 @@ impl Moment {
     /// The time that counts when a caller says it is `now`, after this one was the latest.
     ///
     /// Callers read the clock before they wait for their turn, so that one may come with a time a little
-    /// behind; for the queue, time never goes back for that. A clock that is a minute behind was set back, and is believed.
+    /// behind; for the queue, time never goes back for that. A clock that is an hour behind was set back, and is believed.
     #[must_use]
     pub fn advanced(self, now: Self) -> Self {
-        if now.after_millis(60_000) < self { now } else { self.max(now) }
+        if now.after_millis(HOUR) < self { now } else { self.max(now) }
     }
 
     /// The whole second at which an entry is due that may be fetched from `time` on.

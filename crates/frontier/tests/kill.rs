@@ -50,10 +50,16 @@ fn child() {
     close(store);
 }
 
+/// The name of [`child`] in this binary; these tests are part of more than one.
+fn child_test() -> String {
+    let module = module_path!().split_once("::").map(|(_, module)| format!("{module}::"));
+    format!("{}child", module.unwrap_or_default())
+}
+
 fn spawn(folder: &Path, seed: u64, from: usize, caller: &Caller) -> Child {
     let orders = format!("{}|{seed}|{from}|{caller}", folder.display());
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .args(["--exact", &child_test(), "--nocapture", "--test-threads=1"])
         .env(ORDERS, orders)
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())

@@ -20,6 +20,7 @@ macro_rules! conformance_suite {
                 changes_of_a_call_build_on_each_other,
                 a_collection_that_is_removed_takes_its_entries_with_it,
                 a_seed_that_comes_back_owns_its_entries_again,
+                a_collection_that_has_entries_keeps_its_kind,
                 a_call_without_changes_changes_nothing,
             }
 
@@ -114,10 +115,12 @@ macro_rules! conformance_suite {
                 another_seed_takes_over_what_a_removed_one_left,
                 a_profile_that_became_slower_puts_its_entries_back,
                 what_is_postponed_makes_room_for_the_next,
+                a_crowd_that_waits_does_not_hold_up_the_rest,
             }
 
             $crate::conformance_cases! { $new_place, waiting,
                 an_answer_gives_entries_or_a_reason_but_not_both,
+                asking_for_nothing_never_says_to_wait_for_the_past,
                 empty_if_nothing_is_queued_or_under_way,
                 empty_once_all_is_done,
                 not_due_until_the_first_is,
@@ -219,6 +222,8 @@ macro_rules! conformance_suite {
                 a_cancelled_job_hands_out_nothing_any_more,
                 jobs_are_found_by_name,
                 a_job_that_cannot_start_leaves_nothing,
+                the_name_of_a_job_that_was_removed_is_free_again,
+                a_job_may_start_where_a_disabled_seed_is,
                 a_job_may_start_where_a_seed_is,
             }
 

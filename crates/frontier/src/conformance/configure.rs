@@ -174,6 +174,16 @@ pub async fn a_seed_that_comes_back_owns_its_entries_again(mut world: World) {
     assert!(leased.rule.starts_with("7:"), "{}", leased.rule);
 }
 
+/// Its entries, and the politeness of its hosts, are of the kind that it was made with.
+pub async fn a_collection_that_has_entries_keeps_its_kind(mut world: World) {
+    world.harvest("c", Order::Hierarchy, "https://a.example/").await;
+    world.start_seed("https://a.example/").await;
+    let plain = Change::SetCollection(CollectionSpec::new("c", Kind::Plain));
+    let error = world.refuses([plain]).await;
+    assert!(error.to_string().contains("\"c\""), "{error}");
+    assert_eq!(catalog(&mut world).await[0], "Planned c");
+}
+
 pub async fn a_call_without_changes_changes_nothing(mut world: World) {
     world.harvest("c", Order::Hierarchy, "https://a.example/").await;
     let before = catalog(&mut world).await;

@@ -4,7 +4,7 @@ use forager_core::order::Order;
 
 use super::World;
 use super::world::*;
-use crate::catalog::Limits;
+use crate::catalog::{Change, Limits};
 use crate::entry::State;
 use crate::error::Error;
 use crate::verbs::{Action::*, Event, JobState, JobView, NewJob, Nothing, Steer, Target};
@@ -213,6 +213,25 @@ pub async fn a_job_that_cannot_start_leaves_nothing(mut world: World) {
     match world.frontier().start_job(&twice, world.now).await {
         Ok(view) => assert_eq!(view.progress.queued, 1),
         Err(_) => assert_eq!(world.frontier().jobs(world.now).await.unwrap(), []),
+    }
+}
+
+pub async fn the_name_of_a_job_that_was_removed_is_free_again(mut world: World) {
+    started(&mut world, Limits::default()).await;
+    world.configure([Change::RemoveCollection("j".into())]).await;
+    assert_eq!(world.frontier().jobs(world.now).await.unwrap(), []);
+    let again = world.frontier().start_job(&job("j", Limits::default()), world.now).await;
+    assert_eq!(again.expect("the same name again").progress.queued, 1);
+}
+
+/// Whoever starts a job wants it to run, whatever was disabled before.
+pub async fn a_job_may_start_where_a_disabled_seed_is(mut world: World) {
+    world.harvest("c", Order::Fifo, HOME).await;
+    world.configure([Change::EnableSeed(HOME.into(), false)]).await;
+    let told = world.frontier().start_job(&job("j", Limits::default()), world.now).await;
+    // An error that says so is as good.
+    if told.is_ok() {
+        assert_eq!(world.lease(9).await.len(), 1, "the job runs");
     }
 }
 

@@ -367,3 +367,28 @@ pub async fn what_is_postponed_makes_room_for_the_next(world: World) {
     let waiting = ListFilter { state: Some(State::Queued), ..ListFilter::default() };
     assert_eq!(world.list_urls(waiting).await, [HOME]);
 }
+
+/// However many entries of a disabled seed stand before it.
+pub async fn a_crowd_that_waits_does_not_hold_up_the_rest(world: World) {
+    let mut world = site(world, Order::Fifo).await;
+    world.lease(1).await;
+    let urls: Vec<String> = (0..1200).map(|number| format!("https://a.example/{number}")).collect();
+    world.discover(page("c", HOME, urls.iter().map(String::as_str))).await;
+    let other = "https://a.example/other/";
+    world.configure([profile("q", "c", |_| {}), seed(other, ["q"])]).await;
+    world.start_seed(other).await;
+    world.configure([Change::EnableProfile("c".into(), false)]).await;
+    for _ in 0..3 {
+        let answer = world.ask(&up_to(1)).await;
+        if let Some(leased) = answer.leased.first() {
+            assert_eq!(leased.url, other);
+            return;
+        }
+        assert_eq!(
+            answer.nothing,
+            Some(crate::verbs::Nothing::NotDue { until: world.moment() }),
+            "ask again at once"
+        );
+    }
+    panic!("it never had its turn");
+}

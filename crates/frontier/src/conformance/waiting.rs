@@ -48,6 +48,22 @@ pub async fn an_answer_gives_entries_or_a_reason_but_not_both(world: World) {
     assert!(answer.leased.len() == 1 && answer.nothing.is_none());
 }
 
+pub async fn asking_for_nothing_never_says_to_wait_for_the_past(world: World) {
+    let mut world = hosts(world).await;
+    world.find_for("c", HOME, ["https://x.example/"]).await;
+    for request in [up_to(0), LeaseRequest { per_host: 0, ..up_to(1) }] {
+        let answer = world.ask(&request).await;
+        assert_eq!(answer.leased, []);
+        let until = match answer.nothing {
+            Some(Nothing::NotDue { until } | Nothing::Throttled { until, .. }) => Some(until),
+            Some(Nothing::Blocked { until }) => until,
+            Some(Nothing::Empty) => panic!("there is something"),
+            None => None,
+        };
+        assert!(until.is_none_or(|until| until >= world.moment()), "{until:?}");
+    }
+}
+
 pub async fn empty_if_nothing_is_queued_or_under_way(world: World) {
     let mut world = world;
     assert_eq!(nothing(&mut world).await, Nothing::Empty, "no collection at all");
