@@ -91,6 +91,8 @@ struct Guarded {
     inner: Inner,
     /// Why nothing more is accepted.
     stopped: Option<(String, Moment)>,
+    /// Whether it was closed in good order.
+    is_closed: bool,
 }
 
 impl Embedded {
@@ -110,7 +112,7 @@ impl Embedded {
             Err(Error::Damaged { path: path.as_ref().to_owned(), problem })
         })?;
         Ok(Self {
-            state: Mutex::new(Guarded { inner, stopped: None }),
+            state: Mutex::new(Guarded { inner, stopped: None, is_closed: false }),
             bell: watch::Sender::new(0),
             durability: options.durability,
             committed: AtomicU64::new(0),
@@ -127,7 +129,10 @@ impl Embedded {
     }
 
     fn seal(&self) -> Result<()> {
-        let guarded = self.lock();
+        let mut guarded = self.lock();
+        if std::mem::replace(&mut guarded.is_closed, true) {
+            return Ok(());
+        }
         let is_at_rest = self.disk.settle();
         self.disk.sync().map_err(|problem| self.disk.storage(problem))?;
         if is_at_rest { seal::put(&self.disk, guarded.inner.fold.rows()) } else { Ok(()) }

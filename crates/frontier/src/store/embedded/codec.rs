@@ -27,8 +27,9 @@ pub(super) fn number(key: &[u8]) -> Read<u32> {
 
 /// A value in the general format.
 pub(super) fn pack<T: Serialize>(value: &T) -> Vec<u8> {
-    #[expect(clippy::expect_used, reason = "writing to memory cannot fail, and all lengths are known")]
-    postcard::to_stdvec(value).expect("the value can be written")
+    let mut out = Vec::with_capacity(128);
+    put_packed(&mut out, value);
+    out
 }
 
 /// Appends a value in the general format.

@@ -65,22 +65,18 @@ impl Disk {
             .worker_threads(std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4)))
             .open()
             .map_err(failed)?;
-        // Only URLs and records are ever looked up one by one, so only they need filters.
-        let looked_up = || {
-            options(64).expect_point_read_hits(true).data_block_size_policy(BlockSizePolicy::all(4 * 1024))
-        };
-        let scanned = |mib| move || options(mib).filter_policy(FilterPolicy::disabled());
-        let open = |name, memtable| db.keyspace(name, scanned(memtable)).map_err(failed);
+        let open = |name, memtable| db.keyspace(name, || scanned(memtable)).map_err(failed);
         let disk = Self {
             path: path.to_owned(),
             meta: open("meta", 16)?,
             hosts: open("hosts", 16)?,
             queues: open("queues", 16)?,
-            urls: db.keyspace("urls", looked_up).map_err(failed)?,
+            urls: db.keyspace("urls", || looked_up(64)).map_err(failed)?,
             log: open("log", 32)?,
             pages: open("pages", 32)?,
             host_pages: open("host pages", 16)?,
-            records: db.keyspace("records", looked_up).map_err(failed)?,
+            // Whoever frees a memtable of many small rows has to wait: let there be fewer of them.
+            records: db.keyspace("records", || looked_up(16)).map_err(failed)?,
             events: open("events", 16)?,
             db,
         };
@@ -189,11 +185,21 @@ pub(super) fn journals(folder: &Path) -> std::io::Result<Vec<(u64, PathBuf)>> {
     Ok(journals)
 }
 
-fn options(memtable_mib: u64) -> KeyspaceCreateOptions {
+fn options(memtable_mib: u64, block_kib: u32) -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .max_memtable_size(memtable_mib * MIB)
-        .data_block_size_policy(BlockSizePolicy::all(16 * 1024))
+        .data_block_size_policy(BlockSizePolicy::all(block_kib * 1024))
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+}
+
+/// For rows that are asked for one by one: each lies in a small block, and none is asked for in vain.
+fn looked_up(memtable_mib: u64) -> KeyspaceCreateOptions {
+    options(memtable_mib, 4).expect_point_read_hits(true)
+}
+
+/// For rows that are only ever read all together: these need no filters.
+fn scanned(memtable_mib: u64) -> KeyspaceCreateOptions {
+    options(memtable_mib, 16).filter_policy(FilterPolicy::disabled())
 }
 
 /// Refuses what is not a folder of ours, and clears away one that was never finished.

@@ -1,44 +1,45 @@
 //! Fills all queues at once, when a store is opened.
 
 use super::queue::Queue;
-use super::slots::{Slot, Slots};
-use crate::entry::State;
+use super::slots::Slots;
 
-/// Fills the queues with what they have queued.
+/// So many entries are looked at together.
+const BATCH: usize = 1 << 20;
+
+/// Gives the queues their entries; the slots say already what is ready.
 ///
-/// One by one each entry would be for another queue than the last. So they are taken in batches, and each
-/// batch in the order of the queues.
+/// One by one each entry would be for another queue than the last, somewhere else in memory. So they are
+/// taken in batches, and each batch in the order of the queues.
 pub(super) fn fill_queues(queues: &mut [Option<Queue>], slots: &Slots) {
-    const BATCH: usize = 1 << 20;
-    let mut waiting = slots.iter().filter(|(_, slot)| slot.state() == State::Queued).peekable();
-    while waiting.peek().is_some() {
-        let batch: Vec<(u32, Slot)> =
-            waiting.by_ref().take(BATCH).map(|(number, slot)| (number, *slot)).collect();
-        let sorted = by_queue(&batch, queues.len());
-        for entries in sorted.chunk_by(|(_, one), (_, other)| one.queue() == other.queue()) {
-            let queue = entries.first().map(|(_, slot)| slot.queue().0 as usize);
-            if let Some(Some(queue)) = queue.and_then(|queue| queues.get_mut(queue)) {
-                queue.fill(entries);
+    let (mut batch, mut sorted) = (Vec::new(), Vec::new());
+    let mut live = slots.iter().map(|(number, slot)| (slot.queue().0, number)).peekable();
+    while live.peek().is_some() {
+        batch.clear();
+        batch.extend(live.by_ref().take(BATCH));
+        sort(&batch, queues.len(), &mut sorted);
+        for entries in sorted.chunk_by(|(one, _), (other, _)| one == other) {
+            let queue = entries.first().and_then(|(queue, _)| queues.get_mut(*queue as usize)?.as_mut());
+            if let Some(queue) = queue {
+                queue.fill(entries.iter().map(|(_, number)| *number), slots);
             }
         }
     }
 }
 
-/// Sorts entries by their queues, and within these by their numbers: by counting, as there are few queues.
-fn by_queue(entries: &[(u32, Slot)], queues: usize) -> Vec<(u32, Slot)> {
-    let place = |slot: &Slot| slot.queue().0 as usize;
+/// Sorts pairs of queue and entry by the queue: by counting, and so that entries of one stay in order.
+fn sort(pairs: &[(u32, u32)], queues: usize, sorted: &mut Vec<(u32, u32)>) {
     let mut next = vec![0_usize; queues + 1];
-    for (_, slot) in entries {
-        next[place(slot) + 1] += 1;
+    for (queue, _) in pairs {
+        next[*queue as usize + 1] += 1;
     }
     for queue in 0..queues {
         next[queue + 1] += next[queue];
     }
-    let mut sorted = entries.to_vec();
-    for entry in entries {
-        let next = &mut next[place(&entry.1)];
-        sorted[*next] = *entry;
+    sorted.clear();
+    sorted.resize(pairs.len(), (0, 0));
+    for pair in pairs {
+        let next = &mut next[pair.0 as usize];
+        sorted[*next] = *pair;
         *next += 1;
     }
-    sorted
 }

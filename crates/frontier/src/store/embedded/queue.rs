@@ -129,13 +129,14 @@ impl Queue {
         &mut self.buckets[place]
     }
 
-    /// Takes in entries that are queued, in the order of their numbers.
-    pub(super) fn fill(&mut self, entries: &[(u32, Slot)]) {
-        for (number, slot) in entries {
+    /// Takes in entries; their slots say already what is ready.
+    pub(super) fn fill(&mut self, entries: impl Iterator<Item = u32>, slots: &Slots) {
+        for (number, slot) in entries.filter_map(|number| Some((number, slots.live(number)?))) {
+            self.counts[slot.state() as usize] += 1;
             if slot.is_ready() {
-                self.add_ready(*number, slot);
-            } else {
-                self.add_waiting(*number, slot.due);
+                self.add_ready(number, slot);
+            } else if slot.is_waiting() {
+                self.add_waiting(number, slot.due);
             }
         }
     }
@@ -317,8 +318,7 @@ mod tests {
             slot.set_ready(slot.due <= 100);
             let number = self.slots.len();
             self.slots.push(slot);
-            self.queue.counts[State::Queued as usize] += 1;
-            self.queue.fill(&[(number, slot)]);
+            self.queue.fill([number].into_iter(), &self.slots);
             number
         }
 

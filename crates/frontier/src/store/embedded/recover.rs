@@ -222,14 +222,16 @@ impl Recovery {
             queues: to_u32(inner.queues.len()),
             ..inner.counters
         };
-        for number in 0..inner.slots.len() {
-            inner.settle_entry(number);
-        }
+        inner.sort_out();
         let Inner { index, slots, queues, .. } = &mut inner;
         std::thread::scope(|scope| {
             scope.spawn(|| index.fill(slots));
             fill_queues(queues, slots);
         });
+        for queue in inner.queues.iter().flatten() {
+            let total = inner.totals.entry(queue.collection).or_default();
+            total.iter_mut().zip(queue.counts).for_each(|(total, count)| *total += count);
+        }
         for lease in leases.into_values() {
             inner.put_lease(lease);
         }
@@ -241,24 +243,25 @@ impl Recovery {
 }
 
 impl Inner {
-    /// Counts an entry, and decides whether it is ready; the queues themselves are filled later.
-    fn settle_entry(&mut self, number: u32) {
+    /// Decides which entries are ready, and which are gone with their collections.
+    fn sort_out(&mut self) {
         let now = self.counters.now.second();
-        let Some(slot) = self.slots.get_mut(number) else { return };
-        let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else {
-            // Its collection is gone, and its rows are still to follow.
-            if slot.is_doomed() || !slot.is_removed() {
-                self.doom(number);
+        let is_there: Vec<bool> = self.queues.iter().map(Option::is_some).collect();
+        for number in 0..self.slots.len() {
+            let Some(slot) = self.slots.get_mut(number) else { continue };
+            if slot.is_removed() && !slot.is_doomed() {
+                continue;
             }
-            return;
-        };
-        queue.counts[slot.state() as usize] += 1;
-        self.totals.entry(queue.collection).or_default()[slot.state() as usize] += 1;
-        let is_queued = slot.state() == State::Queued;
-        slot.set_ready(is_queued && slot.due <= now);
-        if slot.has_step() {
-            let step = self.steps.get(number);
-            self.steps.set(number, step, is_queued);
+            if slot.is_removed() || is_there.get(slot.queue().0 as usize) != Some(&true) {
+                self.doom(number);
+                continue;
+            }
+            let is_queued = slot.state() == State::Queued;
+            slot.set_ready(is_queued && slot.due <= now);
+            if slot.has_step() {
+                let step = self.steps.get(number);
+                self.steps.set(number, step, is_queued);
+            }
         }
     }
 
