@@ -19,6 +19,9 @@ use crate::verbs::{Action, Link, Started, Target};
 
 /// Makes all of the changes, or none.
 pub(crate) fn configure<T: Tx>(tx: &mut T, changes: &[Change], now: Moment) -> Result<()> {
+    if changes.is_empty() {
+        return settle(tx, now);
+    }
     let before = tx.catalog().clone();
     let mut draft = Draft::of(before.rows());
     for change in changes {
