@@ -35,7 +35,7 @@ impl Store {
     pub(crate) fn open(args: &StoreArgs, missing: Missing) -> anyhow::Result<Self> {
         let config = Config::load(&args.config)?;
         let path = folder(args, &config);
-        if missing == Missing::Refuse && !path.exists() {
+        if missing == Missing::Refuse && is_nothing(&path) {
             bail!(
                 "there is no queue in {}; start one with \"forager apply\" or \"forager collection add\", \
                  or choose another folder with --data",
@@ -101,6 +101,14 @@ pub(crate) fn is_locked(error: &anyhow::Error) -> bool {
 pub(crate) fn is_about_input(error: &anyhow::Error) -> bool {
     let cause = error.downcast_ref();
     matches!(cause, Some(Error::Configuration(_) | Error::NotFound { .. } | Error::Exists { .. }))
+}
+
+/// Whether there is nothing at all: no folder, or an empty one.
+fn is_nothing(path: &Path) -> bool {
+    match std::fs::read_dir(path) {
+        Ok(mut files) => files.next().is_none(),
+        Err(cause) => cause.kind() == std::io::ErrorKind::NotFound,
+    }
 }
 
 /// The folder that is meant: the flag or its variable, or what the configuration says.

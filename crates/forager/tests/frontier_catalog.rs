@@ -221,3 +221,45 @@ fn init_writes_a_configuration_once() {
     assert_eq!(told(&queue.good(&["apply"])).len(), 3);
     assert_eq!(queue.good(&["collection", "start", "site"])[0]["url"], "https://www.example.org/");
 }
+
+#[test]
+fn a_host_is_set_by_the_name_that_the_queue_knows_it_by() {
+    let queue = Queue::news();
+    let set = queue.good(&["host", "set", "Paper.EXAMPLE", "--delay", "9s"]);
+    assert_eq!(set[0]["host"], "paper.example");
+    for wrong in ["no such host", "paper.example/a", "paper.example:80", ""] {
+        let ran = queue.run(&["host", "set", wrong, "--block"], "");
+        assert_eq!(ran.status, 2, "{wrong}");
+        assert!(ran.stderr.contains("is not a host such as"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_cancelled_job_is_not_started_again() {
+    let queue = Queue::news();
+    queue.good(&["job", "start", "once", "https://acme.example/"]);
+    queue.good(&["job", "cancel", "once"]);
+    let ran = queue.run(&["collection", "start", "once"], "");
+    assert_eq!(ran.status, 2);
+    assert!(ran.stderr.contains("is cancelled; start another one"), "{}", ran.stderr);
+}
+
+#[test]
+fn nothing_can_be_leased_of_nothing() {
+    let queue = Queue::news();
+    for flag in ["--max", "--per-host"] {
+        let ran = queue.run(&["lease", flag, "0"], "");
+        assert_eq!(ran.status, 2);
+        assert!(ran.stderr.contains("not a whole number of at least 1"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_empty_folder_is_no_queue_to_look_into() {
+    let queue = Queue::news();
+    std::fs::create_dir(queue.folder().join("empty")).unwrap();
+    let ran = queue.run(&["check", "--data", "empty"], "");
+    assert_eq!(ran.status, 2);
+    assert!(ran.stderr.contains("there is no queue in empty"), "{}", ran.stderr);
+    assert_eq!(std::fs::read_dir(queue.folder().join("empty")).unwrap().count(), 0);
+}

@@ -139,3 +139,35 @@ fn many_seeds_and_hosts_are_told_in_several_lines() {
             .good_rows();
     assert_eq!(imported.iter().filter(|row| row["kind"] == "seed").count(), 1501);
 }
+
+#[test]
+fn an_export_goes_where_it_is_told_and_nowhere_else() {
+    let queue = rich();
+    let folder = queue.folder();
+    std::fs::write(folder.join("out.jsonl.part"), "precious").unwrap();
+    queue.good(&["export", "out.jsonl"]);
+    assert_eq!(std::fs::read_to_string(folder.join("out.jsonl.part")).unwrap(), "precious");
+    let exported = std::fs::read_to_string(folder.join("out.jsonl")).unwrap();
+
+    std::fs::write(folder.join("real.jsonl"), "old").unwrap();
+    std::os::unix::fs::symlink("real.jsonl", folder.join("link.jsonl")).unwrap();
+    queue.good(&["export", "link.jsonl"]);
+    assert!(folder.join("link.jsonl").is_symlink());
+    assert_eq!(std::fs::read_to_string(folder.join("real.jsonl")).unwrap(), exported);
+
+    let made = std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap();
+    assert!(made.success());
+    let pipe = folder.join("pipe");
+    let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
+    queue.good(&["export", "pipe"]);
+    assert_eq!(reader.join().unwrap(), exported);
+}
+
+#[test]
+fn a_copy_inside_of_the_queue_is_refused() {
+    let queue = rich();
+    let ran = queue.run(&["backup", "forager-data/copy"], "");
+    assert_eq!(ran.status, 2);
+    assert!(ran.stderr.contains("lies inside of what is to be copied"), "{}", ran.stderr);
+    assert!(!queue.folder().join("forager-data/copy").exists());
+}

@@ -53,11 +53,11 @@ pub(crate) struct DiscoverArgs {
 )]
 pub(crate) struct LeaseArgs {
     /// How many at most
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub(crate) max: usize,
 
     /// How many of one host at most
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub(crate) per_host: usize,
 
     /// Of this collection only
@@ -231,4 +231,11 @@ pub(crate) enum JobCommand {
   $ forager job cancel acme --now 2024-06-15T08:08:00Z | grep -o '"state":"[a-z]*"'
   "state":"cancelled""#)]
     Cancel(JobArgs),
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "not a whole number of at least 1".to_owned())
 }

@@ -187,12 +187,21 @@ impl Target {
         let Some(path) = path else {
             return Ok(Self { writer: BufWriter::new(Box::new(io::stdout())), file: None });
         };
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
+        let failed = |path: &Path| format!("cannot write {}", path.display());
+        let known = std::fs::metadata(path).ok();
+        if known.as_ref().is_some_and(|known| !known.is_file()) {
+            // A pipe or device is written to, and not put in place of.
+            let file = File::options().write(true).open(path).with_context(|| failed(path))?;
+            return Ok(Self { writer: BufWriter::new(Box::new(file)), file: None });
+        }
+        // Where a link leads is what is meant.
+        let path = if known.is_some() { path.canonicalize()? } else { path.to_owned() };
+        let mut part = path.clone().into_os_string();
+        part.push(format!(".{}.part", std::process::id()));
         let part = PathBuf::from(part);
-        let file = File::create(&part).with_context(|| format!("cannot write {}", part.display()))?;
+        let file = File::create_new(&part).with_context(|| failed(&part))?;
         let writer = BufWriter::new(Box::new(file.try_clone()?) as Box<dyn Write>);
-        Ok(Self { writer, file: Some((file, part, path.to_owned())) })
+        Ok(Self { writer, file: Some((file, part, path)) })
     }
 
     fn line(&mut self, line: &impl Serialize) -> anyhow::Result<()> {

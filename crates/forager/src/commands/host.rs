@@ -1,6 +1,8 @@
 //! `forager host set`
 
+use anyhow::Context as _;
 use forager_core::time::Interval;
+use forager_core::url::FetchUrl;
 use forager_frontier::host::{HostSettings, Robots};
 use forager_frontier::verbs::{HostChange, HostFilter};
 use forager_frontier::{Frontier as _, Moment};
@@ -15,9 +17,10 @@ use crate::store::{self, Missing, Store};
 const ROBOTS_HOLD: Interval = Interval::hours(24);
 
 pub(super) fn set(args: &HostSetArgs) -> anyhow::Result<Outcome> {
+    let key = key_of(&args.host, args.collection.is_some())?;
     let hosts = store::with(&args.store, Missing::Refuse, |store| {
-        let settings = changed(current(store, args)?, args, store.now);
-        let change = HostChange { key: args.host.clone(), collection: args.collection.clone(), settings };
+        let settings = changed(current(store, &key, args)?, args, store.now);
+        let change = HostChange { key: key.clone(), collection: args.collection.clone(), settings };
         store::ask(store.frontier.set_hosts(&[change], store.now))
     })?;
     let mut output = Output::new(args.store.format(), &[]);
@@ -26,16 +29,27 @@ pub(super) fn set(args: &HostSetArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
+/// The host as the queue knows it: in lower case, and without what is no part of a host. The keys of a plain
+/// collection are whatever its clients say.
+fn key_of(host: &str, is_plain: bool) -> anyhow::Result<String> {
+    if is_plain {
+        return Ok(host.to_owned());
+    }
+    let url = FetchUrl::parse(&format!("http://{host}/"));
+    let key = url.ok().map(|url| url.host().to_owned()).filter(|key| key.len() == host.len());
+    key.with_context(|| format!("{host:?} is not a host such as \"www.example.org\""))
+}
+
 /// What is set for the host so far; nothing if it is not known.
-fn current(store: &Store, args: &HostSetArgs) -> anyhow::Result<HostSettings> {
+fn current(store: &Store, key: &str, args: &HostSetArgs) -> anyhow::Result<HostSettings> {
     let filter = HostFilter {
         collection: args.collection.clone(),
-        key: Some(args.host.clone()),
+        key: Some(key.to_owned()),
         skip: 0,
         limit: usize::MAX,
     };
     let hosts = store::ask(store.frontier.hosts(&filter, store.now))?;
-    let known = hosts.into_iter().find(|host| host.host == args.host && host.collection == args.collection);
+    let known = hosts.into_iter().find(|host| host.host == key && host.collection == args.collection);
     Ok(known.map(|host| host.settings).unwrap_or_default())
 }
 

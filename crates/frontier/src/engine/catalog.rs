@@ -11,7 +11,7 @@ use forager_core::url::{FetchUrl, Identity};
 use super::discover::{classify, find, fresh};
 use super::priority::{Sighting, prioritise};
 use super::{NewEntry, Tx, settle};
-use crate::catalog::{Catalog, Change, CollectionRow, Draft, Rows};
+use crate::catalog::{Catalog, Change, CollectionRow, Draft, Rows, Steering};
 use crate::entry::{EntryId, How, Origin, Record, SeedId, Standing, State};
 use crate::error::{Error, Result};
 use crate::moment::Moment;
@@ -79,6 +79,10 @@ fn check(catalog: &Catalog, target: &Target) -> Result<()> {
         }
         Target::Collection(id) => ("collection", id, catalog.collection(id).is_some()),
     };
+    let job = catalog.collection(name).filter(|_| kind == "collection").and_then(|row| row.spec.job);
+    if job.is_some_and(|job| job.steering == Steering::Cancelled) {
+        return Err(Error::Configuration(format!("job {name:?} is cancelled; start another one")));
+    }
     if is_there { Ok(()) } else { Err(Error::not_found(kind, name)) }
 }
 

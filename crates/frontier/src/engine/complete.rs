@@ -128,7 +128,7 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
             continue;
         };
         let Some(result) = FetchResult::of(report) else {
-            answers.push(refused("the report has neither a status nor an error"));
+            answers.push(refused("the report has neither an error nor a status from 100 to 599"));
             continue;
         };
         let done = Done { catalog: &catalog, collection, report, result, now };
@@ -160,6 +160,7 @@ impl FetchResult {
             (Some(FetchError::Robots | FetchError::Refused), _) => Self::Dead,
             (None, Some(404 | 410)) => Self::NotFound,
             (None, Some(429 | 503)) => Self::Refused,
+            (None, Some(status)) if !(100..=599).contains(&status) => return None,
             (None, Some(status)) => match Failure::of_status(status) {
                 Some(Failure::Transient) => Self::Failed { by_host: false },
                 Some(Failure::Dead) => Self::Dead,

@@ -152,6 +152,11 @@ impl Embedded {
 
     /// Copies all as it is now to a new folder, which can be opened like this one. Calls go on meanwhile.
     pub fn backup(&self, target: &Path) -> Result<()> {
+        let is_inside = std::path::absolute(target).ok().zip(std::path::absolute(self.disk.path()).ok());
+        if is_inside.is_some_and(|(target, own)| target.starts_with(own)) {
+            let problem = format!("{} lies inside of what is to be copied", target.display());
+            return Err(Error::Configuration(problem));
+        }
         let snapshot = {
             let mut guarded = self.lock();
             guarded.begin(None)?;
