@@ -34,8 +34,9 @@ pub(super) struct Queue {
     pub(super) filed: Filed,
     /// The ready ones, highest priority first.
     buckets: Vec<Bucket>,
-    /// The ready ones that go by their due time, whatever their priority, by (due, number).
-    oldest: Heap<(u32, u32)>,
+    /// The ready ones that go by their due time, whatever their priority, by (due, number). Most queues are
+    /// never asked for it, and have none.
+    oldest: Option<Heap<(u32, u32)>>,
     /// Elements that were left behind in the heaps of the ready ones since they were tidied.
     left_behind: u64,
     /// Those that are not due, by (due, number).
@@ -91,7 +92,7 @@ impl Queue {
             ready: 0,
             filed: Filed::Nowhere,
             buckets: Vec::new(),
-            oldest: Heap::new(),
+            oldest: None,
             left_behind: 0,
             waiting: Heap::new(),
         }
@@ -115,7 +116,9 @@ impl Queue {
         let bucket = self.bucket(slot.priority);
         if slot.is_by_due() {
             bucket.by_due.push(Reverse((slot.due, number)));
-            self.oldest.push(Reverse((slot.due, number)));
+            if let Some(oldest) = &mut self.oldest {
+                oldest.push(Reverse((slot.due, number)));
+            }
         } else {
             bucket.by_arrival.push(Reverse(number));
         }
@@ -164,16 +167,7 @@ impl Queue {
             bucket.by_arrival.pop();
             return true;
         }
-        let is_it =
-            |first: Option<&Reverse<(u32, u32)>>| first.is_some_and(|Reverse((_, first))| *first == number);
-        let (is_first, is_oldest) = (is_it(bucket.by_due.peek()), is_it(self.oldest.peek()));
-        if is_first {
-            bucket.by_due.pop();
-        }
-        if is_oldest {
-            self.oldest.pop();
-        }
-        is_first && is_oldest
+        pop_if(&mut bucket.by_due, number) & self.oldest.as_mut().is_none_or(|oldest| pop_if(oldest, number))
     }
 
     /// An entry does not wait any more; its slot says so already.
@@ -195,9 +189,11 @@ impl Queue {
             });
         }
         self.buckets.retain(|bucket| bucket.len() > 0);
-        tidy(&mut self.oldest, |(due, number)| {
-            ready(queue, slots, *number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
-        });
+        if let Some(oldest) = &mut self.oldest {
+            tidy(oldest, |(due, number)| {
+                ready(queue, slots, *number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
+            });
+        }
     }
 
     fn tidy_waiting(&mut self, slots: &Slots) {
@@ -218,12 +214,15 @@ impl Queue {
 
     /// Of those that go by their due time, the one that has been due longest.
     pub(super) fn oldest(&mut self, slots: &Slots) -> Option<u32> {
-        while let Some(&Reverse((due, number))) = self.oldest.peek() {
+        let buckets = &self.buckets;
+        let all = || buckets.iter().flat_map(|bucket| bucket.by_due.iter().copied()).collect();
+        let oldest = self.oldest.get_or_insert_with(all);
+        while let Some(&Reverse((due, number))) = oldest.peek() {
             let slot = ready(self.number, slots, number);
             if slot.is_some_and(|slot| slot.is_by_due() && slot.due == due) {
                 return Some(number);
             }
-            self.oldest.pop();
+            oldest.pop();
         }
         None
     }
@@ -279,6 +278,15 @@ impl Queue {
 
 fn waits(queue: QueueId, slots: &Slots, due: u32, number: u32) -> bool {
     slots.get(number).is_some_and(|slot| slot.queue() == queue && slot.is_waiting() && slot.due == due)
+}
+
+/// Takes the first element away if it is that of an entry.
+fn pop_if(heap: &mut Heap<(u32, u32)>, number: u32) -> bool {
+    let is_it = heap.peek().is_some_and(|Reverse((_, first))| *first == number);
+    if is_it {
+        heap.pop();
+    }
+    is_it
 }
 
 /// Drops what is out of date, and what is there twice.
@@ -379,11 +387,13 @@ mod tests {
     fn what_is_left_behind_is_tidied_away() {
         let mut fixture = Fixture::new();
         let numbers: Vec<u32> = (0..10_000).map(|_| fixture.add(0, 1, true)).collect();
+        fixture.queue.oldest(&fixture.slots);
         for &number in numbers.iter().rev().take(9_990) {
             fixture.drop(number);
         }
         let held: usize = fixture.queue.buckets.iter().map(Bucket::len).sum();
-        assert!(held < 200 && fixture.queue.oldest.len() < 200, "{held} elements for ten entries");
+        let oldest = fixture.queue.oldest.as_ref().map_or(0, Heap::len);
+        assert!(held < 200 && oldest < 200, "{held} and {oldest} elements for ten entries");
         let order: Vec<u32> = std::iter::from_fn(|| fixture.take(false)).collect();
         assert_eq!(order, numbers[..10]);
     }
