@@ -286,8 +286,11 @@ impl Draft {
                 Ok(())
             }
             Change::RemoveCollection(id) => {
-                self.collection_mut(id)?;
+                let is_job = self.collection_mut(id)?.spec.job.is_some();
                 self.rows.collections.retain(|row| row.spec.id != *id);
+                if is_job {
+                    self.remove_profile_of_job(id);
+                }
                 Ok(())
             }
             Change::AddProfile(profile) => {
@@ -337,6 +340,15 @@ impl Draft {
         self.rows.next_collection += 1;
         self.rows.collections.push(CollectionRow { number, spec: spec.clone(), harvest: 0 });
         Ok(())
+    }
+
+    /// A job takes along the profile that was made for it, and the seeds that had no other.
+    fn remove_profile_of_job(&mut self, id: &str) {
+        self.rows.profiles.retain(|profile| profile.id != id || profile.collection != id);
+        for row in self.rows.seeds.iter_mut().filter(|row| row.seed.profiles.iter().any(|name| name == id)) {
+            row.seed.profiles.retain(|name| name != id);
+            row.is_gone |= row.seed.profiles.is_empty();
+        }
     }
 
     fn add_seed(&mut self, seed: &Seed) -> Result<()> {

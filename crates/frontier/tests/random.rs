@@ -178,7 +178,7 @@ fn the_calls_reach_everything_that_can_be_answered() {
         seen.push_str(&caller.see_all(&model).await.join("\n"));
         seen
     };
-    for seed in 0..40 {
+    for seed in 0..400 {
         if missing.is_empty() {
             break;
         }

@@ -12,7 +12,7 @@ use super::discover::{classify, find, fresh};
 use super::priority::{Sighting, prioritise};
 use super::{NewEntry, Tx, settle};
 use crate::catalog::{Catalog, Change, CollectionRow, Draft, Rows, Steering};
-use crate::entry::{EntryId, How, Origin, Record, SeedId, Standing, State};
+use crate::entry::{CollectionId, EntryId, How, Origin, Record, SeedId, Standing, State};
 use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::verbs::{Action, Link, Started, Target};
@@ -27,15 +27,36 @@ pub(crate) fn configure<T: Tx>(tx: &mut T, changes: &[Change], now: Moment) -> R
     for change in changes {
         draft.apply(change)?;
     }
-    replace(tx, draft.finish())?;
+    let rows = draft.finish();
+    for row in &rows.collections {
+        let before = before.collection_numbered(row.number);
+        let is_other = before.is_some_and(|before| before.spec.kind != row.spec.kind);
+        if is_other && tx.counts(row.number).iter().any(|count| *count > 0) {
+            let problem = format!("collection {:?} has entries, and keeps its kind", row.spec.id);
+            return Err(Error::Configuration(problem));
+        }
+    }
+    replace(tx, rows)?;
     settle(tx, now)?;
     let after = tx.catalog().clone();
     for row in &before.rows().collections {
         if after.collection_numbered(row.number).is_none() {
+            forget_turns(tx, row.number);
             tx.clear_collection(row.number)?;
         }
     }
     Ok(())
+}
+
+/// Hosts that are shared need not remember when a collection that is gone had its turn.
+fn forget_turns<T: Tx>(tx: &mut T, collection: CollectionId) {
+    for id in tx.all_hosts() {
+        if tx.host(id).turns.iter().any(|(known, _)| *known == collection) {
+            let mut host = tx.host(id).clone();
+            host.turns.retain(|(known, _)| *known != collection);
+            tx.set_host(id, host);
+        }
+    }
 }
 
 /// Puts other rows in place.

@@ -38,6 +38,10 @@ fn seed_of(catalog: &Catalog, job: &str, url: &str) -> Result<Change> {
     let identity = Identity::parse(url).map_err(|cause| Error::Configuration(cause.to_string()))?;
     let known = catalog.seed_number(&identity).and_then(|number| catalog.seed(number));
     Ok(match known {
+        Some(row) if !row.seed.enabled => {
+            let problem = format!("seed {url:?} is disabled, so that the job would wait; enable it first");
+            return Err(Error::Configuration(problem));
+        }
         Some(row) => {
             let mut seed = row.seed.clone();
             seed.profiles.push(job.to_owned());

@@ -39,7 +39,8 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
     };
     counter.serve(tx)?;
     let Counter { leased, wanted, looks, .. } = counter;
-    let nothing = match leased.is_empty() {
+    let asks_for_nothing = request.max == 0 || request.per_host == 0;
+    let nothing = match leased.is_empty() && !asks_for_nothing {
         false => None,
         true if looks == 0 => Some(Nothing::NotDue { until: now }),
         true => Some(nothing(tx, &wanted, &eligible.shut)),
