@@ -1,8 +1,16 @@
 //! Everything in one folder: the default.
 //!
-//! Where entries stand is held in memory, 32 bytes and an index for each, so that finding a known URL
-//! and choosing the next one ask no disk. The texts and what was learned lie in a database of
-//! key spaces; each call is one atomic batch there. After a crash the memory is rebuilt from it.
+//! Where entries stand is held in memory, 32 bytes and an index for each, so that finding a known URL and
+//! choosing the next one ask no disk. The texts, and what was learned, lie in a database of key spaces.
+//!
+//! 1. A call runs on the memory ([`tx`], over [`inner`]), which notes what it changed ([`staged`]) and how
+//!    to take that back ([`undo`]).
+//! 2. When it ends, one atomic batch is written ([`write`](mod@write)): the texts of new entries ([`texts`]),
+//!    the records that changed, and one row that says what else did ([`log`]).
+//! 3. Pages of entries and hosts follow at leisure, so that old rows of the log can go ([`fold`]).
+//! 4. A start reads the pages and then the log ([`recover`]), whether the last stop was clean or a crash.
+//!
+//! What is ready waits in its queue ([`queue`]), and queues wait for their turn in the [`rotation`].
 
 mod backup;
 mod check;
