@@ -198,7 +198,7 @@ impl Default for LeaseRequest {
 pub struct LeaseAnswer {
     /// The entries, in the order they are to be fetched.
     pub leased: Vec<Leased>,
-    /// Why there is none; not set if there is one.
+    /// Why there is none; not set if there is one, or if none was asked for.
     pub nothing: Option<Nothing>,
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use forager_core::scope::before_fetch::{Action as ScopeAction, Entry, Verdict, before_fetch};
 use forager_core::url::{FetchUrl, Identity};
-
 use rustc_hash::FxHashMap;
 
 use super::priority::{adopt, prioritise};
@@ -25,6 +24,9 @@ const MOST_LOOKS: usize = 1000;
 pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> Result<LeaseAnswer> {
     settle(tx, now)?;
     wake(tx, now)?;
+    if request.max == 0 || request.per_host == 0 {
+        return Ok(LeaseAnswer { leased: Vec::new(), nothing: None });
+    }
     let catalog = tx.catalog().clone();
     let eligible = Eligible::of(tx, &catalog, request, now)?;
     let mut counter = Counter {
@@ -39,8 +41,7 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
     };
     counter.serve(tx)?;
     let Counter { leased, wanted, looks, .. } = counter;
-    let asks_for_nothing = request.max == 0 || request.per_host == 0;
-    let nothing = match leased.is_empty() && !asks_for_nothing {
+    let nothing = match leased.is_empty() {
         false => None,
         true if looks == 0 => Some(Nothing::NotDue { until: now }),
         true => Some(nothing(tx, &wanted, &eligible.shut)),
@@ -120,9 +121,6 @@ struct Counter<'c> {
 
 impl<'c> Counter<'c> {
     fn serve<T: Tx>(&mut self, tx: &mut T) -> Result<()> {
-        if self.request.max == 0 || self.request.per_host == 0 {
-            return Ok(());
-        }
         // Whoever is served gets a later turn than this, so that no host is looked at twice.
         let below = tx.next_turn();
         while self.leased.len() < self.request.max && self.looks > 0 {

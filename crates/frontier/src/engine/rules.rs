@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The words of the last reason: most links of a page share one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Words<R> {
     last: Option<(R, Arc<str>)>,
 }
