@@ -87,6 +87,9 @@ pub(crate) trait Tx {
     fn tally(&self, collection: CollectionId) -> Tally;
     fn set_tally(&mut self, collection: CollectionId, tally: Tally);
 
+    /// Entries of a collection that [`find`](Tx::find) will be asked for next, by (queue key, identity): a
+    /// store that has far to go for them can fetch them together.
+    fn look_ahead(&self, _collection: CollectionId, _wanted: &[(&str, &str)]) {}
     /// The entry that is known by `identity` in a queue.
     fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>>;
     /// Where an entry stands; none if it was removed.

@@ -212,10 +212,9 @@ impl Extent {
     }
 
     fn check_kind(&self, seed: &Identity, url: &Identity, place: Place) -> Result<Within, Outside<'_>> {
-        let (ours, theirs) = (Comparable::of(seed), Comparable::of(url));
         let fits = match self.kind {
-            Kind::Page => ours == theirs,
-            Kind::Prefix => ours.is_prefix_of(&theirs),
+            Kind::Page => Comparable::of(seed) == Comparable::of(url),
+            Kind::Prefix => Comparable::of(seed).is_prefix_of(&Comparable::of(url)),
             Kind::Host => seed.authority() == url.authority(),
             Kind::Domain => share_domain(seed, url, self.registrable_domain),
             Kind::Any => true,
@@ -257,11 +256,9 @@ impl Extent {
             return Err(Outside::TooManySegments(max_segments));
         }
         let repeats = |segment: &str| segments(url.path()).filter(|other| *other == segment).count();
-        // Fewer segments than allowed repeats cannot repeat too often.
-        if max_repeats > 0
-            && count > max_repeats
-            && segments(url.path()).any(|segment| repeats(segment) > max_repeats)
-        {
+        // One that stands there too often stands there early enough to be followed by all the others.
+        let early = count.saturating_sub(max_repeats);
+        if max_repeats > 0 && segments(url.path()).take(early).any(|segment| repeats(segment) > max_repeats) {
             return Err(Outside::RepeatedSegment(max_repeats));
         }
         Ok(())

@@ -8,7 +8,7 @@ use forager_core::scope::Place;
 use forager_core::scope::outlink::{self, Claim, Queued, Rule, outlink};
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::classify::NodeType;
-use forager_core::url::{FetchUrl, Identity, MAX_URL_BYTES};
+use forager_core::url::{FetchUrl, Identity, MAX_URL_BYTES, UrlError};
 
 use super::priority::{Sighting, Source, counts_links, prioritise};
 use super::rules::Words;
@@ -56,10 +56,22 @@ fn discover_planned<T: Tx>(
         answers.extend(turned_away(page, "the page is no entry, and names no seed"));
         return Ok(());
     };
+    let parse = |link: &Link| {
+        let url = FetchUrl::parse(&link.url)?;
+        let identity = catalog.scopes().identity(&collection.spec.id, &url);
+        Ok((url, identity))
+    };
+    let parsed: Vec<Result<(FetchUrl, Identity), UrlError>> = page.links.iter().map(parse).collect();
+    let wanted: Vec<(&str, &str)> =
+        parsed.iter().flatten().map(|(_, identity)| (identity.host(), identity.as_str())).collect();
+    tx.look_ahead(collection.number, &wanted);
     let mut words = Words::new();
-    for link in &page.links {
-        answers.push(match FetchUrl::parse(&link.url) {
-            Ok(url) => context.judge(tx, &url, link, &mut words)?,
+    for (link, parsed) in page.links.iter().zip(&parsed) {
+        answers.push(match parsed {
+            Ok((url, identity)) => {
+                let sighting = Sighting { url, identity, link, source: context.source.as_ref() };
+                context.judge(tx, sighting, &mut words)?
+            }
             Err(error) => Discovery { action: Action::Invalid, rule: error.to_string().into() },
         });
     }
@@ -133,13 +145,10 @@ impl<'c> Context<'c> {
     fn judge<T: Tx>(
         &self,
         tx: &mut T,
-        url: &FetchUrl,
-        link: &Link,
+        sighting: Sighting<'_>,
         words: &mut Words<Rule<'c>>,
     ) -> Result<Discovery> {
-        let identity = self.catalog.scopes().identity(&self.collection.spec.id, url);
-        let sighting = Sighting { url, identity: &identity, link, source: self.source.as_ref() };
-        let known = find(tx, self.collection, &identity)?.map(|(_, entry)| entry);
+        let known = find(tx, self.collection, sighting.identity)?.map(|(_, entry)| entry);
         let known = known.and_then(|entry| Some((entry, tx.standing(entry)?)));
         let is_through = |standing: &Standing| matches!(standing.state, State::Done | State::Failed);
         if let Some((_, standing)) = known
@@ -150,7 +159,7 @@ impl<'c> Context<'c> {
             return Ok(Discovery { action: Action::Kept, rule: rule.into() });
         }
         let queued = known.filter(|(_, standing)| !is_through(standing));
-        let verdict = self.ask_scope(&identity, queued.map(|(_, standing)| standing));
+        let verdict = self.ask_scope(sighting.identity, queued.map(|(_, standing)| standing));
         let rule = words.of(verdict.rule);
         let action = match verdict.action {
             outlink::Action::Add { length, claim } => match known {
