@@ -11,7 +11,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use forager_core::scope::before_fetch::{Entry, before_fetch};
 use forager_core::scope::extent::Kind;
-use forager_core::scope::outlink::{Context, Queued, outlink};
+use forager_core::scope::outlink::{Context, Hop, Queued, outlink};
 use forager_core::scope::{Collection, Place, Profile, ScopeOptions, Scopes, Seed};
 use forager_core::score::{Relevance, UrlSignals, next_change, score};
 use forager_core::select::{Link, SelectConfig, Selector};
@@ -298,7 +298,7 @@ fn bench_scope(c: &mut Criterion) {
         let Known { collection, ref seed, place, last_fetch } = *known;
         black_box(before_fetch(
             &scopes,
-            &Entry { collection, url, seed, place, last_fetch, length: None },
+            &Entry { collection, url, seed, place, last_fetch, length: None, is_listing: false },
             NOW,
         ));
     };
@@ -307,7 +307,7 @@ fn bench_scope(c: &mut Criterion) {
         let queued = Queued { seed, place, due: NOW, last_fetch, leased: false };
         // Half of the links are new.
         let queued = (place.depth % 2 == 0).then_some(&queued);
-        black_box(outlink(&scopes, &Context { collection, seed, place }, url, queued, NOW));
+        black_box(outlink(&scopes, &Context { collection, seed, place, hop: Hop::Link }, url, queued, NOW));
     };
     let mut group = c.benchmark_group("scope");
     group.throughput(Throughput::Elements(URLS as u64));

@@ -12,6 +12,7 @@ mod hosts;
 mod image;
 mod jobs;
 mod lease;
+mod notes;
 mod priority;
 mod read;
 mod rules;
@@ -19,13 +20,14 @@ mod rules;
 use std::sync::Arc;
 
 pub(crate) use catalog::{configure, start};
-pub(crate) use complete::{complete, extend, release, settle};
+pub(crate) use complete::{complete, extend, reclaim, release, settle};
 pub(crate) use discover::discover;
 pub(crate) use explain::explain;
 pub(crate) use hosts::{hosts, set_hosts};
 pub(crate) use image::{export, import};
 pub(crate) use jobs::{jobs, start_job, steer_job};
 pub(crate) use lease::lease;
+pub(crate) use notes::note;
 pub(crate) use read::{entry, list, plan, stats};
 
 use crate::catalog::{Catalog, CollectionRow};
@@ -34,7 +36,7 @@ use crate::error::Result;
 use crate::host::{Host, InFlight, Opens};
 use crate::moment::Moment;
 use crate::settings::Settings;
-use crate::verbs::{Event, EventRow, Tally};
+use crate::verbs::{Event, EventRow, FetchRow, Tally};
 
 /// A new entry.
 #[derive(Debug)]
@@ -155,6 +157,15 @@ pub(crate) trait Tx {
     fn emit(&mut self, at: Moment, collection: &str, subject: &str, event: Event);
     /// The log from a position on.
     fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>>;
+
+    /// What was written down under a key.
+    fn noted(&self, key: &str) -> Result<Option<Vec<u8>>>;
+    /// Writes down a value under a key; none forgets it.
+    fn set_note(&mut self, key: &str, value: Option<Vec<u8>>);
+    /// Appends to the log of fetches. The position is filled in.
+    fn log_fetch(&mut self, fetch: FetchRow);
+    /// The log of fetches from a position on.
+    fn fetches(&self, from: u64, limit: usize) -> Result<Vec<FetchRow>>;
 
     /// Up to `limit` entries after `after` that `keep` wants, in the order of their numbers.
     fn scan(

@@ -119,6 +119,8 @@ pub enum How {
     Redirect,
     /// In some other way.
     Other,
+    /// It lists pages of a site: a sitemap that robots.txt or another sitemap names.
+    Listing,
 }
 
 /// What was learned of an entry.
@@ -143,6 +145,9 @@ pub struct Record {
     pub last_changed: Option<Moment>,
     /// What its content was known by after the last fetch.
     pub fingerprint: Option<String>,
+    /// What the server asked to be shown again, to be told whether the page has changed since.
+    #[serde(default)]
+    pub validators: Validators,
     /// The last fetches, oldest first.
     pub history: Vec<Visit>,
     /// What it was worth by its best link, where the order is `linked`.
@@ -151,6 +156,16 @@ pub struct Record {
     pub linked_from: Vec<u32>,
     /// Why it is due when it is.
     pub due_because: Option<String>,
+}
+
+/// What a server knows a version of a page by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Validators {
+    /// The header `ETag`.
+    pub etag: Option<String>,
+    /// The header `Last-Modified`.
+    pub last_modified: Option<String>,
 }
 
 /// How an entry was first found, and when.
@@ -227,6 +242,8 @@ pub struct Lease {
     pub token: Token,
     /// The entry.
     pub entry: EntryId,
+    /// When it was handed out.
+    pub from: Moment,
     /// When it runs out, and the entry is anybody's again.
     pub until: Moment,
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use forager_core::time::Interval;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::CollectionId;
+use crate::entry::{CollectionId, Token};
 use crate::moment::Moment;
 use crate::settings::Politeness;
 
@@ -20,6 +20,10 @@ pub struct Host {
     pub back_off_until: Moment,
     /// Failures of its own in a row.
     pub failures: u32,
+    /// The wait between fetches that its robots.txt asks for.
+    pub crawl_delay: Option<Interval>,
+    /// The lease that it handed out last.
+    pub last_lease: Option<Token>,
     /// How many entries it has handed out.
     pub served: u64,
     /// How many fetches were completed.
@@ -128,8 +132,8 @@ impl Host {
     /// Every gate of the host, with the time at which it opens.
     pub fn gates(&self, in_flight: InFlight, politeness: &Politeness, is_plain: bool) -> [(Gate, Moment); 6] {
         let settings = &self.settings;
-        let limit = settings.in_flight.or((!is_plain).then_some(politeness.in_flight));
-        let busy = limit.is_some_and(|limit| in_flight.count >= limit);
+        let limit = self.in_flight_limit(politeness, is_plain);
+        let busy = in_flight.count >= limit;
         let first_expiry = in_flight.first_expiry.unwrap_or(Moment::NEVER);
         // What is under way counts, as it may still be made.
         let limit_opens = match settings.fetch_limit {
@@ -161,17 +165,27 @@ impl Host {
     /// The wait before the next fetch: random between the bounds, and yet the same wherever it is
     /// worked out, for it is drawn from the key of the host and the number of the fetch.
     pub fn delay_millis(&self, key: &str, politeness: &Politeness, is_plain: bool) -> u64 {
-        let millis = |interval: Interval| to_millis(interval);
-        if let Some(delay) = self.settings.delay {
-            return millis(delay);
+        let shortest = self.shortest_delay(politeness, is_plain);
+        if is_plain || self.settings.delay.is_some() {
+            return shortest;
         }
-        if is_plain {
-            return 1000;
-        }
-        let (shortest, longest) =
-            (millis(politeness.delay), millis(politeness.max_delay.max(politeness.delay)));
+        let longest = to_millis(politeness.max_delay).max(shortest);
         let drawn = xxhash_rust::xxh3::xxh3_64_with_seed(key.as_bytes(), self.served);
         shortest + drawn % (longest - shortest + 1)
+    }
+
+    /// The least milliseconds between two fetches: what was set, or asked for by robots.txt if that is more.
+    pub fn shortest_delay(&self, politeness: &Politeness, is_plain: bool) -> u64 {
+        let general = if is_plain { 1000 } else { to_millis(politeness.delay) };
+        let ours = self.settings.delay.map_or(general, to_millis);
+        self.crawl_delay.map_or(ours, |theirs| to_millis(theirs).max(ours))
+    }
+
+    /// How many fetches may be under way. Who asks for a wait between fetches wants one at a time.
+    pub fn in_flight_limit(&self, politeness: &Politeness, is_plain: bool) -> u32 {
+        let general = if is_plain { u32::MAX } else { politeness.in_flight };
+        let ours = self.settings.in_flight.unwrap_or(general);
+        if self.crawl_delay.is_some() { ours.min(1) } else { ours }
     }
 }
 

@@ -20,9 +20,9 @@ use crate::error::Result;
 use crate::explain::Explanation;
 use crate::moment::Moment;
 use crate::verbs::{
-    Completed, Discovery, EntryView, EventRow, Frontier, HostChange, HostFilter, HostView, Image, JobView,
-    LeaseAnswer, LeaseChange, LeaseRequest, ListFilter, ListPage, NewJob, Page, PlanFilter, Planned, Report,
-    Started, Stats, Steer, Target,
+    Completed, Discovery, EntryView, EventRow, FetchRow, Frontier, HostChange, HostFilter, HostView, Image,
+    JobView, LeaseAnswer, LeaseChange, LeaseRequest, ListFilter, ListPage, NewJob, Note, Page, PlanFilter,
+    Planned, Report, Started, Stats, Steer, Target,
 };
 
 /// A store in this process: it runs a function of the engine as one transaction.
@@ -74,6 +74,22 @@ impl<S: LocalStore> Frontier for S {
 
     async fn release(&self, tokens: &[Token], now: Timestamp) -> Result<Vec<LeaseChange>> {
         self.transact(Some(Moment::of(now)), |tx, now| engine::release(tx, tokens, now))
+    }
+
+    async fn reclaim(&self, collection: &str, now: Timestamp) -> Result<u64> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::reclaim(tx, collection, now))
+    }
+
+    async fn note(&self, notes: &[Note], now: Timestamp) -> Result<()> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::note(tx, notes, now))
+    }
+
+    async fn noted(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.transact(None, |tx, _| keys.iter().map(|key| tx.noted(key)).collect())
+    }
+
+    async fn fetches(&self, from: u64, limit: usize) -> Result<Vec<FetchRow>> {
+        self.transact(None, |tx, _| tx.fetches(from, limit))
     }
 
     async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<HostView>> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::catalog::{Catalog, Change, Job, Limits};
-use crate::entry::{EntryId, How, Record, State, Token};
+use crate::entry::{EntryId, How, Record, State, Token, Validators};
 use crate::error::Result;
 use crate::explain::Explanation;
 use crate::host::{Gate, HostSettings};
@@ -41,6 +41,15 @@ pub trait Frontier: Send + Sync {
     async fn extend(&self, tokens: &[Token], hold: Interval, now: Timestamp) -> Result<Vec<LeaseChange>>;
     /// Gives entries back untouched.
     async fn release(&self, tokens: &[Token], now: Timestamp) -> Result<Vec<LeaseChange>>;
+    /// Takes back all leases of a collection as if they had run out; says how many. For whoever knows that their
+    /// holders are gone.
+    async fn reclaim(&self, collection: &str, now: Timestamp) -> Result<u64>;
+    /// Writes down what was learned besides entries: all of it, or nothing.
+    async fn note(&self, notes: &[Note], now: Timestamp) -> Result<()>;
+    /// What was written down under these keys.
+    async fn noted(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>>;
+    /// The fetches that were made, from a position on.
+    async fn fetches(&self, from: u64, limit: usize) -> Result<Vec<FetchRow>>;
     /// Changes what is set for hosts; a host that is not known yet is made known.
     async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<HostView>>;
     /// Starts a job: a collection of its own that ends.
@@ -228,6 +237,10 @@ pub struct Leased {
     pub last_fetch: Option<Moment>,
     /// What its content was known by then.
     pub fingerprint: Option<String>,
+    /// What the server knew it by then.
+    pub validators: Validators,
+    /// How it was first found.
+    pub how: How,
     /// Failures and lost leases in a row before this one.
     pub failures: u32,
     /// What the client wanted back with it.
@@ -281,6 +294,80 @@ pub struct Report {
     pub retry_after: Option<Interval>,
     /// How many bytes were read.
     pub bytes: u64,
+    /// What the server knows this version by.
+    pub validators: Validators,
+    /// What was found on the page: taken in together with the report, or not at all.
+    pub links: Vec<Link>,
+    /// What the page says, to tell later what has changed; kept for [`text_key`].
+    pub text: Option<String>,
+    /// What has changed.
+    pub difference: Difference,
+    /// When the request was sent, and by which rule of robots.txt; for the log of fetches.
+    pub fetch: Option<Sent>,
+}
+
+/// Lines that a page has and had not, and the other way round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Difference {
+    /// Lines that are new.
+    pub added: Vec<String>,
+    /// Lines that are gone.
+    pub removed: Vec<String>,
+}
+
+/// A request that was sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Sent {
+    /// When.
+    pub at: Moment,
+    /// What robots.txt says of the URL.
+    pub robots: String,
+}
+
+/// The key under which the text of a page is kept.
+pub fn text_key(collection: &str, url: &str) -> String {
+    format!("text {collection} {url}")
+}
+
+/// Something to write down.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// A value under a key; none forgets it.
+    Keep(String, Option<Vec<u8>>),
+    /// What the robots.txt of a host asks for between fetches.
+    CrawlDelay(String, Option<Interval>),
+    /// A fetch that was made for no entry. Its limits are filled in.
+    Fetch(FetchRow),
+}
+
+/// A fetch that was made, and the rules it was made by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FetchRow {
+    /// Its position in the log; fetches from the next one on come after it.
+    pub position: u64,
+    /// When the request was sent.
+    pub started: Moment,
+    /// When its answer was whole, or given up.
+    pub ended: Moment,
+    /// The collection it was made for.
+    pub collection: String,
+    /// The host.
+    pub host: String,
+    /// What was requested.
+    pub url: String,
+    /// What came of it: a status, or the kind of error.
+    pub result: String,
+    /// How many bytes were read.
+    pub bytes: u64,
+    /// What robots.txt says of the URL.
+    pub robots: String,
+    /// The least milliseconds between two fetches from this host, at the time.
+    pub least_gap: u64,
+    /// How many fetches from this host could be under way, at the time.
+    pub most_in_flight: u32,
 }
 
 /// Why there was no answer.
@@ -311,6 +398,9 @@ pub struct Completed {
     pub due: Option<Moment>,
     /// Why.
     pub rule: Arc<str>,
+    /// What became of what was found on the page, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<Discovery>,
 }
 
 /// What became of an entry after its fetch.
@@ -610,6 +700,8 @@ pub enum Event {
         from: Option<String>,
         /// What it is known by.
         to: Option<String>,
+        /// What changed, where that is known.
+        difference: Difference,
     },
     /// A page was given up.
     Failed {
@@ -625,6 +717,8 @@ pub enum Event {
     Abandoned {
         /// How many in a row.
         times: u32,
+        /// When it was handed out: from then on the page may have been fetched.
+        from: Moment,
     },
     /// A job has nothing left to fetch, or reached a limit.
     Finished,

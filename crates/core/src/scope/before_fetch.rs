@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::config::{Scopes, SeedRules};
 use super::extent::{Comparable, Outside, Place, Within, share_domain};
-use super::standing::{Standing, later};
+use super::standing::{Profiles, Standing, later};
 use crate::time::Interval;
 use crate::url::Identity;
 
@@ -26,6 +26,18 @@ pub struct Entry<'a> {
     pub last_fetch: Option<Timestamp>,
     /// How many fetches are left; unlimited if none.
     pub length: Option<u32>,
+    /// Whether it lists pages of a site, and is in scope wherever it lies.
+    pub is_listing: bool,
+}
+
+impl Entry<'_> {
+    /// How it stands with the profiles of a seed.
+    fn standing<'c>(&self, profiles: impl Profiles<'c>, seed: &Identity) -> Standing<'c> {
+        if self.is_listing {
+            return Standing::of_listing(profiles);
+        }
+        Standing::of(profiles, seed, self.url, self.place)
+    }
 }
 
 /// What to do with the entry.
@@ -151,7 +163,7 @@ fn judge<'c>(
     let enabled = collection_there(scopes, entry)?;
     seed_enabled(seed, back)?;
     collection_enabled(enabled, back)?;
-    let standing = Standing::of(profiles, seed.url_in(entry.collection), entry.url, entry.place);
+    let standing = entry.standing(profiles, seed.url_in(entry.collection));
     profiles_there(&standing)?;
     let rule = in_scope(&standing, back)?;
     not_too_early(&standing, entry, now)?;
@@ -173,7 +185,7 @@ fn heir<'c>(scopes: &'c Scopes, entry: &Entry<'_>) -> Option<&'c SeedRules> {
     let claim = |seed: &'c SeedRules| {
         let profiles = scopes.profiles_of(seed, entry.collection);
         let seed_url = seed.url_in(entry.collection);
-        let standing = Standing::of(profiles, seed_url, entry.url, entry.place);
+        let standing = entry.standing(profiles, seed_url);
         if !standing.is_in_scope() {
             return None;
         }

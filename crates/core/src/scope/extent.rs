@@ -108,6 +108,8 @@ pub enum Within {
     Kind(Kind),
     /// It is off the domain, but not farther than allowed.
     HopsOffDomain(u32),
+    /// It lists pages of the site.
+    Listing,
 }
 
 impl fmt::Display for Within {
@@ -115,6 +117,7 @@ impl fmt::Display for Within {
         match self {
             Self::Kind(kind) => write!(f, "scope {kind}"),
             Self::HopsOffDomain(hops) => write!(f, "{hops} hops off the domain"),
+            Self::Listing => f.write_str("lists pages of the site"),
         }
     }
 }

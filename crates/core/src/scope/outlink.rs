@@ -19,6 +19,21 @@ pub struct Context<'a> {
     pub seed: &'a Identity,
     /// How far from the seed it is.
     pub place: Place,
+    /// What leads from it to the URL.
+    pub hop: Hop,
+}
+
+/// What leads from a page to a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hop {
+    /// A link: one farther from the seed.
+    #[default]
+    Link,
+    /// A redirect: the page has moved, and is no farther away.
+    Redirect,
+    /// A word about where a site lists its pages: such a list is in scope wherever it lies, for what
+    /// counts is what it lists.
+    Listing,
 }
 
 /// The entry that the linked URL already has in the queue.
@@ -231,16 +246,20 @@ impl<'c> Link<'c, '_> {
         }
     }
 
-    /// Where the link leads to: one deeper, and one farther off the domain if it is off it.
+    /// Where the link leads to: one deeper, if it is a link, and one farther off the domain if it is off it.
     fn place(&self) -> Place {
         let Place { depth, hops_off_domain } = self.context.place;
         let on_domain = share_domain(self.seed_url, self.url, self.scopes.options.registrable_domain);
         let hops_off_domain = if on_domain { 0 } else { hops_off_domain.saturating_add(1) };
-        Place { depth: depth.saturating_add(1), hops_off_domain }
+        let step = u32::from(self.context.hop == Hop::Link);
+        Place { depth: depth.saturating_add(step), hops_off_domain }
     }
 
     fn standing(&self, place: Place) -> Standing<'c> {
         let profiles = self.scopes.profiles_of(self.seed, self.context.collection);
+        if self.context.hop == Hop::Listing {
+            return Standing::of_listing(profiles);
+        }
         Standing::of(profiles, self.seed_url, self.url, place)
     }
 

@@ -39,6 +39,11 @@ impl<'c> Standing<'c> {
         standing
     }
 
+    /// How a list of pages stands: every profile wants it.
+    pub(super) fn of_listing(profiles: impl Profiles<'c>) -> Self {
+        profiles.fold(Self::NoProfiles, |standing, profile| standing.with(profile, Ok(Within::Listing)))
+    }
+
     fn with(self, profile: &'c ProfileRules, verdict: Result<Within, Outside<'c>>) -> Self {
         let every = profile.every.map(|every| (profile, every));
         match (self, verdict) {

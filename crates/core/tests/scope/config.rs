@@ -112,6 +112,7 @@ fn a_seed_is_compared_as_its_collection_counts_urls() {
             place: at_depth(0),
             last_fetch: None,
             length: None,
+            is_listing: false,
         };
         let verdict = before_fetch(&scopes, &entry, now());
         assert_eq!(verdict.action, Action::Fetch, "{name}: {verdict}");
@@ -135,6 +136,7 @@ fn a_seed_is_known_in_the_spelling_of_its_collection_too() {
             place: at_depth(1),
             last_fetch: None,
             length: None,
+            is_listing: false,
         };
         let verdict = before_fetch(&scopes, &entry, now());
         assert_eq!((verdict.action, verdict.seed, verdict.taken_over), (Action::Fetch, Some(&known), false));

@@ -3,7 +3,7 @@
 
 use forager_core::scope::after_fetch::{Counters, Fate, Outcome, after_fetch};
 use forager_core::scope::before_fetch::{Action, before_fetch};
-use forager_core::scope::outlink::{self, Context, outlink};
+use forager_core::scope::outlink::{self, Context, Hop, outlink};
 use forager_core::scope::{Collection, Profile, Seed};
 
 use crate::common::now;
@@ -116,7 +116,7 @@ fn is_removed_by_link(states: States, depth: u32, stored: u32, owner: &str) -> b
     let scopes = world(states).scopes();
     let (seed, owner, url) =
         (identity("https://www.db.no/"), identity(owner), identity("https://www.db.no/a/b"));
-    let context = Context { collection: "C1", seed: &seed, place: at_depth(depth) };
+    let context = Context { collection: "C1", seed: &seed, place: at_depth(depth), hop: Hop::Link };
     let place = at_depth(stored);
     let queued = outlink::Queued { seed: &owner, place, due: now(), last_fetch: None, leased: false };
     matches!(outlink(&scopes, &context, &url, Some(&queued), now()).action, outlink::Action::Remove)

@@ -1,7 +1,7 @@
 //! The cases that came with the rules, as data.
 
 use forager_core::scope::before_fetch::{self, before_fetch};
-use forager_core::scope::outlink::{self, Context, outlink};
+use forager_core::scope::outlink::{self, Context, Hop, outlink};
 use forager_core::scope::{Collection, Profile, Seed};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -115,7 +115,7 @@ fn every_link_is_added_merged_or_left_as_given() {
         let scopes = World::from(case.config).scopes();
         let seed = identity(&case.context.seed);
         let place = at_depth(case.context.depth);
-        let context = Context { collection: &case.context.collection, seed: &seed, place };
+        let context = Context { collection: &case.context.collection, seed: &seed, place, hop: Hop::Link };
         let owner = case.queued.as_ref().map(|queued| identity(&queued.seed));
         let queued = case.queued.as_ref().zip(owner.as_ref()).map(|(queued, seed)| outlink::Queued {
             seed,

@@ -103,7 +103,15 @@ struct Queued {
 impl Queued {
     fn entry(&self) -> Entry<'_> {
         let Self { collection, url, seed, place, last_fetch, length } = self;
-        Entry { collection, url, seed, place: *place, last_fetch: *last_fetch, length: *length }
+        Entry {
+            collection,
+            url,
+            seed,
+            place: *place,
+            last_fetch: *last_fetch,
+            length: *length,
+            is_listing: false,
+        }
     }
 }
 

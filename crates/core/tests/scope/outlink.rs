@@ -1,7 +1,7 @@
 //! What becomes of a link: the rows of the table, and the rules a to f for its owner.
 
 use forager_core::scope::Place;
-use forager_core::scope::outlink::{Action, Claim, Context, Queued, Verdict, outlink};
+use forager_core::scope::outlink::{Action, Claim, Context, Hop, Queued, Verdict, outlink};
 use forager_core::url::Identity;
 use jiff::Timestamp;
 
@@ -46,7 +46,8 @@ impl Found {
     /// What `outlink` decides, in words.
     fn judged_in(&self, world: &World) -> String {
         let scopes = world.scopes();
-        let context = Context { collection: &self.collection, seed: &self.seed, place: self.place };
+        let context =
+            Context { collection: &self.collection, seed: &self.seed, place: self.place, hop: Hop::Link };
         let queued = self.queued.as_ref().map(|Known { seed, place, due, last_fetch, leased }| Queued {
             seed,
             place: *place,

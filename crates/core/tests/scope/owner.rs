@@ -4,7 +4,7 @@
 use forager_core::scope::ScopeOptions;
 use forager_core::scope::before_fetch::before_fetch;
 use forager_core::scope::extent::Kind;
-use forager_core::scope::outlink::{Action, Claim, Context, Queued, Verdict, outlink};
+use forager_core::scope::outlink::{Action, Claim, Context, Hop, Queued, Verdict, outlink};
 use forager_core::time::Interval;
 
 use crate::common::{after, ago, now};
@@ -37,7 +37,7 @@ fn check(options: ScopeOptions, rows: &[Row]) {
     let scopes = World { options, ..seeds() }.scopes();
     for &(name, url, s, q, due, want, rule) in rows {
         let [url, s, q] = [url, s, q].map(|text| identity(&format!("https://{text}")));
-        let context = Context { collection: "C1", seed: &s, place: at_depth(6) };
+        let context = Context { collection: "C1", seed: &s, place: at_depth(6), hop: Hop::Link };
         let entry = Queued { seed: &q, place: at_depth(2), due: after(due), last_fetch: None, leased: false };
         let verdict = outlink(&scopes, &context, &url, Some(&entry), now());
         let Action::Merge(claim) = verdict.action else { panic!("{name}: {verdict:?}") };
@@ -167,7 +167,7 @@ fn off_domain(holder: &str, change: impl FnOnce(&mut World, &mut Queued<'_>)) ->
         Queued { seed: &q, place: at_depth(2), due: after("5h"), last_fetch: None, leased: false };
     let mut world = seeds();
     change(&mut world, &mut entry);
-    let context = Context { collection: "C1", seed: &s, place: at_depth(6) };
+    let context = Context { collection: "C1", seed: &s, place: at_depth(6), hop: Hop::Link };
     let scopes = world.scopes();
     let Verdict { action, rule } =
         outlink(&scopes, &context, &identity("https://cnn.com/"), Some(&entry), now());
@@ -247,7 +247,7 @@ fn a_disabled_seed_is_never_the_earliest() {
     world.seeds[0].enabled = false;
     let scopes = world.scopes();
     let [s, q, url] = ["https://db.no/", "https://vg.no/", "https://cnn.com/x"].map(identity);
-    let context = Context { collection: "C1", seed: &s, place: at_depth(0) };
+    let context = Context { collection: "C1", seed: &s, place: at_depth(0), hop: Hop::Link };
     let entry = Queued { seed: &q, place: at_depth(1), due: after("24h"), last_fetch: None, leased: false };
     let verdict = outlink(&scopes, &context, &url, Some(&entry), now());
     // It would be put back for an hour only, and then again and again: the active one keeps what it has.

@@ -75,12 +75,12 @@ impl<'a> From<&'a EventRow> for Row<'a> {
     fn from(row: &'a EventRow) -> Self {
         let or_nothing = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
         let (event, detail) = match &row.event {
-            Event::Changed { from, to } => {
+            Event::Changed { from, to, .. } => {
                 ("changed", Some(format!("from {} to {}", or_nothing(from), or_nothing(to))))
             }
             Event::Failed { result } => ("failed", Some(result.clone())),
             Event::Removed { rule } => ("removed", Some(rule.clone())),
-            Event::Abandoned { times } => ("abandoned", Some(format!("{times} in a row"))),
+            Event::Abandoned { times, .. } => ("abandoned", Some(format!("{times} in a row"))),
             Event::Finished => ("finished", None),
         };
         Self {

@@ -150,6 +150,7 @@ fn found(entry: &EntryView, now: Moment) -> Vec<String> {
         How::Seed => "as a seed",
         How::Link => "as a link",
         How::Sitemap => "in a sitemap",
+        How::Listing => "named as a list of pages",
         How::Redirect => "through a redirect",
         How::Other => "in some other way",
     };

@@ -2,7 +2,7 @@
 
 use forager_core::read::null_is_default;
 use forager_core::scope::before_fetch::{self, Entry, before_fetch};
-use forager_core::scope::outlink::{self, Claim, Context, Queued, outlink};
+use forager_core::scope::outlink::{self, Claim, Context, Hop, Queued, outlink};
 use forager_core::scope::{Place, Scopes};
 use forager_core::url::{FetchUrl, Identity};
 use jiff::Timestamp;
@@ -115,6 +115,7 @@ fn answer_entry(
             place: scopes.place(&seed, &url, entry.depth, entry.hops_off_domain),
             last_fetch: entry.last_fetch,
             length: entry.length,
+            is_listing: false,
         },
         now,
     );
@@ -143,7 +144,8 @@ fn answer_link(
 ) -> anyhow::Result<()> {
     let (url, seed) = (scopes.identity(&context.collection, url), seed_identity(&context.seed));
     let place_of_page = Place { depth: context.depth, hops_off_domain: context.hops_off_domain };
-    let context = Context { collection: &context.collection, seed: &seed, place: place_of_page };
+    let context =
+        Context { collection: &context.collection, seed: &seed, place: place_of_page, hop: Hop::Link };
     let queued = queued.map(|queued| (queued, seed_identity(&queued.seed)));
     let queued = queued.as_ref().map(|(queued, seed)| Queued {
         seed,

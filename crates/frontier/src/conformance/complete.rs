@@ -8,7 +8,7 @@ use super::world::*;
 use crate::catalog::Change;
 use crate::entry::{State, Token, Visit};
 use crate::moment::Moment;
-use crate::verbs::{Completed, Event, FetchError, Outcome, Report};
+use crate::verbs::{Completed, Difference, Event, FetchError, Outcome, Report};
 
 const HOME: &str = "https://a.example/";
 
@@ -92,7 +92,14 @@ pub async fn a_change_is_told_in_the_same_call(world: World) {
     assert_eq!(events.len(), 1);
     assert_eq!((events[0].position, events[0].at, events[0].collection.as_str()), (0, world.moment(), "c"));
     assert_eq!(events[0].subject, HOME);
-    assert_eq!(events[0].event, Event::Changed { from: Some("one".into()), to: Some("two".into()) });
+    assert_eq!(
+        events[0].event,
+        Event::Changed {
+            from: Some("one".into()),
+            to: Some("two".into()),
+            difference: Difference::default()
+        }
+    );
     assert_eq!(world.stats("c").await.tally.changes, 1);
     world.reopen();
     assert_eq!(world.events().await, events);

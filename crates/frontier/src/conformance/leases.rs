@@ -6,6 +6,7 @@ use forager_core::scope::Profile;
 use super::World;
 use super::world::*;
 use crate::entry::{State, Token};
+use crate::moment::Moment;
 use crate::verbs::{Event, LeaseChange, LeaseRequest, Outcome};
 
 const HOME: &str = "https://a.example/";
@@ -145,13 +146,13 @@ pub async fn a_lease_that_ran_out_counts_one_try(world: World) {
     let mut world = site(world).await;
     let due = world.the_entry("c", HOME).await.due;
     for times in 1..=3 {
-        let leased = world.lease_one().await;
+        let (leased, from) = (world.lease_one().await, Moment::of(world.now));
         assert_eq!(leased.failures, times - 1);
         world.pass_until(leased.until);
         let entry = world.the_entry("c", HOME).await;
         assert_eq!((entry.state, entry.record.abandoned, entry.due), (State::Queued, times, due));
         let event = world.events().await.pop().unwrap();
-        assert_eq!((event.event, event.subject.as_str()), (Event::Abandoned { times }, HOME));
+        assert_eq!((event.event, event.subject.as_str()), (Event::Abandoned { times, from }, HOME));
         world.reopen();
     }
     let entry = world.the_entry("c", HOME).await;

@@ -8,16 +8,20 @@ use forager_core::sentinel::schedule::{Failure, next_scan, next_try};
 use forager_core::time::Interval;
 use rand_pcg::Pcg64;
 
+use super::discover::{Finds, take_in};
 use super::lease::{judged_by, scope_entry};
+use super::notes::log_fetch;
 use super::priority::{adopt, prioritise};
 use super::rules::Words;
 use super::{Tx, jobs, note_removal};
 use crate::catalog::{Catalog, CollectionRow, Kind};
-use crate::entry::{EntryId, Lease, Record, Standing, State, Token, Visit};
+use crate::entry::{EntryId, Lease, Record, Standing, State, Token, Validators, Visit};
 use crate::error::Result;
 use crate::host::{Host, to_millis};
 use crate::moment::Moment;
-use crate::verbs::{Completed, Event, FetchError, LeaseChange, Outcome, Report};
+use crate::verbs::{
+    Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Report, text_key,
+};
 
 /// Takes back the leases that have run out. An entry that is taken and never reported too often is
 /// treated as one that cannot be fetched: it may be what kills the workers.
@@ -26,13 +30,31 @@ pub(crate) fn settle<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
     if expired.is_empty() {
         return Ok(());
     }
+    take_back(tx, expired, now)
+}
+
+/// Takes back all leases of a collection. Returns how many.
+pub(crate) fn reclaim<T: Tx>(tx: &mut T, collection: &str, now: Moment) -> Result<u64> {
+    settle(tx, now)?;
+    let number = tx.catalog().require_collection(collection)?.number;
+    let is_its = |tx: &T, lease: &Lease| {
+        tx.standing(lease.entry).is_some_and(|standing| tx.queue_parts(standing.queue).0 == number)
+    };
+    let leases: Vec<Lease> =
+        tx.expired(Moment::NEVER).into_iter().filter(|lease| is_its(tx, lease)).collect();
+    let count = leases.len() as u64;
+    take_back(tx, leases, now)?;
+    Ok(count)
+}
+
+fn take_back<T: Tx>(tx: &mut T, leases: Vec<Lease>, now: Moment) -> Result<()> {
     let catalog = tx.catalog().clone();
-    for lease in expired {
+    for lease in leases {
         tx.end_lease(lease.token);
         let Some(standing) = tx.standing(lease.entry) else { continue };
         let (number, _) = tx.queue_parts(standing.queue);
         if let Some(collection) = catalog.collection_numbered(number) {
-            abandon(tx, collection, lease.entry, standing, now)?;
+            abandon(tx, collection, lease, standing, now)?;
         }
     }
     Ok(())
@@ -41,7 +63,7 @@ pub(crate) fn settle<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
 fn abandon<T: Tx>(
     tx: &mut T,
     collection: &CollectionRow,
-    entry: EntryId,
+    Lease { entry, from, .. }: Lease,
     mut standing: Standing,
     now: Moment,
 ) -> Result<()> {
@@ -49,7 +71,7 @@ fn abandon<T: Tx>(
     let (url, mut record) = tx.load(entry)?;
     record.abandoned = record.abandoned.saturating_add(1);
     standing.state = State::Queued;
-    tx.emit(now, &collection.spec.id, &url, Event::Abandoned { times: record.abandoned });
+    tx.emit(now, &collection.spec.id, &url, Event::Abandoned { times: record.abandoned, from });
     if let Some(over) = record.abandoned.checked_sub(settings.retry.abandoned).filter(|over| *over > 0) {
         if record.length.is_some() {
             standing.state = State::Failed;
@@ -122,6 +144,7 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
             changed: false,
             due: None,
             rule: rule.into(),
+            found: Vec::new(),
         };
         let (Some(lease), Some(standing), Some(collection)) = (lease, standing, collection) else {
             answers.push(refused("there is no such lease, or it has run out"));
@@ -132,7 +155,11 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
             continue;
         };
         let done = Done { catalog: &catalog, collection, report, result, now };
-        answers.push(done.complete(tx, lease, standing, &mut words)?);
+        let (url, record) = tx.load(lease.entry)?;
+        // While the page still stands where it was found.
+        let found = done.take_in_links(tx, &url)?;
+        let completed = done.complete(tx, lease, standing, (&url, record), &mut words)?;
+        answers.push(Completed { found, ..completed });
     }
     jobs::note_ends(tx, now)?;
     Ok(answers)
@@ -149,15 +176,18 @@ enum FetchResult {
     Refused,
     /// The host failed: 5xx, or no answer.
     Failed { by_host: bool },
-    /// The page cannot be had: another 4xx, robots.txt, or our own limits.
+    /// The page cannot be had: another 4xx, or our own limits.
     Dead,
+    /// robots.txt forbids it, so that nothing was asked of the host.
+    Forbidden,
 }
 
 impl FetchResult {
     fn of(report: &Report) -> Option<Self> {
         Some(match (report.error, report.status) {
             (Some(FetchError::Timeout | FetchError::Network), _) => Self::Failed { by_host: true },
-            (Some(FetchError::Robots | FetchError::Refused), _) => Self::Dead,
+            (Some(FetchError::Robots), _) => Self::Forbidden,
+            (Some(FetchError::Refused), _) => Self::Dead,
             (None, Some(404 | 410)) => Self::NotFound,
             (None, Some(429 | 503)) => Self::Refused,
             (None, Some(status)) if !(100..=599).contains(&status) => return None,
@@ -174,7 +204,9 @@ impl FetchResult {
         match self {
             Self::Page { .. } => after_fetch::Outcome::Success,
             Self::NotFound => after_fetch::Outcome::NotFound,
-            Self::Refused | Self::Failed { .. } | Self::Dead => after_fetch::Outcome::Failure,
+            Self::Refused | Self::Failed { .. } | Self::Dead | Self::Forbidden => {
+                after_fetch::Outcome::Failure
+            }
         }
     }
 
@@ -182,7 +214,7 @@ impl FetchResult {
     fn failure(self) -> Option<Failure> {
         match self {
             Self::Page { .. } => None,
-            Self::NotFound | Self::Dead => Some(Failure::Dead),
+            Self::NotFound | Self::Dead | Self::Forbidden => Some(Failure::Dead),
             Self::Refused | Self::Failed { .. } => Some(Failure::Transient),
         }
     }
@@ -216,26 +248,74 @@ impl<'c> Done<'c, '_> {
         tx: &mut T,
         lease: Lease,
         mut standing: Standing,
+        (url, mut record): (&str, Record),
         words: &mut Words<Rule<'c>>,
     ) -> Result<Completed> {
-        let (url, mut record) = tx.load(lease.entry)?;
         tx.end_lease(lease.token);
-        self.charge_host(tx, &standing);
+        self.charge_host(tx, &standing, lease.token);
+        self.log(tx, &standing, url);
         let before = record.clone();
         let changed = self.learn(&mut record);
-        let next = self.decide(tx, &url, &mut standing, &before, &mut record);
+        let next = self.decide(tx, url, &mut standing, &before, &mut record);
         self.count(tx, changed);
         if changed {
             let (from, to) = (before.fingerprint.clone(), record.fingerprint.clone());
-            tx.emit(self.now, &self.collection.spec.id, &url, Event::Changed { from, to });
+            let difference = self.report.difference.clone();
+            tx.emit(self.now, &self.collection.spec.id, url, Event::Changed { from, to, difference });
         }
         let rule = match next.rule {
             Why::Scope(rule) => words.of(rule),
             Why::Text(text) => text,
         };
-        let completed = Completed { token: lease.token, outcome: next.outcome, changed, due: next.due, rule };
-        self.write(tx, lease.entry, &url, standing, record, &completed)?;
+        let (outcome, due) = (next.outcome, next.due);
+        let completed = Completed { token: lease.token, outcome, changed, due, rule, found: Vec::new() };
+        self.keep_text(tx, url, outcome);
+        self.write(tx, lease.entry, url, standing, record, &completed)?;
         Ok(completed)
+    }
+
+    /// Takes in what was found on the page.
+    fn take_in_links<T: Tx>(&self, tx: &mut T, url: &str) -> Result<Vec<Discovery>> {
+        let mut found = Vec::with_capacity(self.report.links.len());
+        if !self.report.links.is_empty() {
+            let (collection, links) = (self.collection, self.report.links.as_slice());
+            let finds = Finds { collection, source: Some(url), seed: None, depth: 0, links };
+            take_in(tx, self.catalog, finds, self.now, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Keeps what the page says for as long as it comes back.
+    fn keep_text<T: Tx>(&self, tx: &mut T, url: &str, outcome: Outcome) {
+        let key = || text_key(&self.collection.spec.id, url);
+        match (&self.report.text, outcome) {
+            (Some(text), Outcome::Again) => tx.set_note(&key(), Some(text.as_bytes().to_vec())),
+            (_, Outcome::Again | Outcome::Refused) => {}
+            (text, Outcome::Done | Outcome::Failed | Outcome::Removed) => {
+                // Only what is fetched again and again ever had a text.
+                if text.is_some() || self.collection.spec.job.is_none() {
+                    tx.set_note(&key(), None);
+                }
+            }
+        }
+    }
+
+    /// Appends the fetch to the log, if the worker told when it was made.
+    fn log<T: Tx>(&self, tx: &mut T, standing: &Standing, url: &str) {
+        let Some(sent) = self.report.fetch.as_ref() else { return };
+        let (_, host) = tx.queue_parts(standing.queue);
+        let fetch = FetchRow {
+            started: sent.at,
+            ended: self.now,
+            collection: self.collection.spec.id.clone(),
+            host: tx.host_key(host).0.to_owned(),
+            url: url.to_owned(),
+            result: self.words(),
+            bytes: self.report.bytes,
+            robots: sent.robots.clone(),
+            ..FetchRow::default()
+        };
+        log_fetch(tx, host, self.collection.spec.kind == Kind::Plain, fetch);
     }
 
     fn write<T: Tx>(
@@ -281,6 +361,9 @@ impl<'c> Done<'c, '_> {
         let changed = !is_same && record.scans > 0 && self.report.changed.unwrap_or(differs);
         record.learn(record.evidence().after_scan(changed, self.now.timestamp()));
         record.fingerprint = given.or_else(|| record.fingerprint.take());
+        if !is_same || self.report.validators != Validators::default() {
+            record.validators = bounded_validators(&self.report.validators);
+        }
         self.remember(record, changed);
         changed
     }
@@ -389,7 +472,9 @@ impl<'c> Done<'c, '_> {
         let tries = match self.result {
             FetchResult::Refused => retry.refused,
             FetchResult::Failed { .. } => retry.failed,
-            FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead => 0,
+            FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead | FetchResult::Forbidden => {
+                0
+            }
         };
         let failures = record.errors;
         if failures > tries {
@@ -407,10 +492,18 @@ impl<'c> Done<'c, '_> {
     }
 
     /// A host that had enough, or cannot be reached, is left alone for a while.
-    fn charge_host<T: Tx>(&self, tx: &mut T, standing: &Standing) {
+    fn charge_host<T: Tx>(&self, tx: &mut T, standing: &Standing, token: Token) {
         let (_, id) = tx.queue_parts(standing.queue);
         let politeness = tx.settings().politeness;
         let mut host: Host = tx.host(id).clone();
+        if self.result == FetchResult::Forbidden {
+            // It was open when this was handed out, and nothing was asked of it since.
+            if host.last_lease == Some(token) {
+                host.next_allowed = host.next_allowed.min(self.now);
+                tx.set_host(id, host);
+            }
+            return;
+        }
         host.fetched += 1;
         let is_its_own = matches!(self.result, FetchResult::Refused | FetchResult::Failed { by_host: true });
         if is_its_own {
@@ -444,6 +537,14 @@ const FINGERPRINT_CHARS: usize = 128;
 
 fn bounded(fingerprint: &str) -> String {
     fingerprint.chars().take(FINGERPRINT_CHARS).collect()
+}
+
+/// The longest validator that is shown to a server again; a longer one is as good as none.
+const VALIDATOR_BYTES: usize = 512;
+
+fn bounded_validators(given: &Validators) -> Validators {
+    let short = |text: &Option<String>| text.clone().filter(|text| text.len() <= VALIDATOR_BYTES);
+    Validators { etag: short(&given.etag), last_modified: short(&given.last_modified) }
 }
 
 /// Random numbers that come out the same wherever they are drawn: from the URL and a count.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forager_core::hierarchy::Priority;
 use forager_core::order::Order;
 use forager_core::scope::Place;
-use forager_core::scope::outlink::{self, Claim, Queued, Rule, outlink};
+use forager_core::scope::outlink::{self, Claim, Hop, Queued, Rule, outlink};
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::classify::NodeType;
 use forager_core::url::{FetchUrl, Identity, MAX_URL_BYTES, UrlError};
@@ -25,58 +25,56 @@ pub(crate) fn discover<T: Tx>(tx: &mut T, pages: &[Page], now: Moment) -> Result
     let catalog = tx.catalog().clone();
     let mut answers = Vec::with_capacity(pages.iter().map(|page| page.links.len()).sum());
     for page in pages {
-        match catalog.collection(&page.collection) {
-            Some(row) if row.spec.kind == Kind::Plain => {
-                for link in &page.links {
-                    answers.push(discover_plain(tx, row, link, now)?);
-                }
-            }
-            Some(row) => discover_planned(tx, &catalog, row, page, now, &mut answers)?,
-            None => answers.extend(turned_away(page, "collection gone")),
-        }
+        let Some(collection) = catalog.collection(&page.collection) else {
+            answers.extend(turned_away(&page.links, "collection gone"));
+            continue;
+        };
+        let (source, seed) = (page.source.as_deref(), page.seed.as_deref());
+        let finds = Finds { collection, source, seed, depth: page.depth, links: &page.links };
+        take_in(tx, &catalog, finds, now, &mut answers)?;
     }
     jobs::note_ends(tx, now)?;
     Ok(answers)
 }
 
-fn turned_away(page: &Page, rule: &str) -> impl Iterator<Item = Discovery> {
-    let rule: Arc<str> = rule.into();
-    page.links.iter().map(move |_| Discovery { action: Action::Ignored, rule: rule.clone() })
+/// What was found on a page of a collection; see [`Page`].
+#[derive(Clone, Copy)]
+pub(super) struct Finds<'a> {
+    pub(super) collection: &'a CollectionRow,
+    pub(super) source: Option<&'a str>,
+    pub(super) seed: Option<&'a str>,
+    pub(super) depth: u32,
+    pub(super) links: &'a [Link],
 }
 
-fn discover_planned<T: Tx>(
+/// Takes in what was found on a page.
+pub(super) fn take_in<T: Tx>(
     tx: &mut T,
     catalog: &Catalog,
-    collection: &CollectionRow,
-    page: &Page,
+    finds: Finds<'_>,
     now: Moment,
     answers: &mut Vec<Discovery>,
 ) -> Result<()> {
-    let Some(context) = Context::of(tx, catalog, collection, page, now)? else {
-        answers.extend(turned_away(page, "the page is no entry, and names no seed"));
+    if finds.collection.spec.kind == Kind::Plain {
+        for link in finds.links {
+            answers.push(discover_plain(tx, finds.collection, link, now)?);
+        }
         return Ok(());
-    };
-    let parse = |link: &Link| {
-        let url = FetchUrl::parse(&link.url)?;
-        let identity = catalog.scopes().identity(&collection.spec.id, &url);
-        Ok((url, identity))
-    };
-    let parsed: Vec<Result<(FetchUrl, Identity), UrlError>> = page.links.iter().map(parse).collect();
-    let wanted: Vec<(&str, &str)> =
-        parsed.iter().flatten().map(|(_, identity)| (identity.host(), identity.as_str())).collect();
-    tx.look_ahead(collection.number, &wanted);
-    let mut words = Words::new();
-    for (link, parsed) in page.links.iter().zip(&parsed) {
-        answers.push(match parsed {
-            Ok((url, identity)) => {
-                let sighting = Sighting { url, identity, link, source: context.source.as_ref() };
-                context.judge(tx, sighting, &mut words)?
-            }
-            Err(error) => Discovery { action: Action::Invalid, rule: error.to_string().into() },
-        });
+    }
+    match Context::of(tx, catalog, finds, now)? {
+        Some(context) => context.take_in(tx, finds.links, answers)?,
+        None => answers.extend(turned_away(finds.links, "the page is no entry, and names no seed")),
     }
     Ok(())
 }
+
+fn turned_away(links: &[Link], rule: &str) -> impl Iterator<Item = Discovery> {
+    let rule: Arc<str> = rule.into();
+    links.iter().map(move |_| Discovery { action: Action::Ignored, rule: rule.clone() })
+}
+
+/// How many redirects in a row are followed.
+const MOST_REDIRECTS: usize = 10;
 
 /// What all links of a page have in common.
 struct Context<'c> {
@@ -95,21 +93,16 @@ struct Context<'c> {
 
 impl<'c> Context<'c> {
     /// The context of a page: that of its entry, or else what the page says of itself.
-    fn of<T: Tx>(
-        tx: &T,
-        catalog: &'c Catalog,
-        collection: &'c CollectionRow,
-        page: &Page,
-        now: Moment,
-    ) -> Result<Option<Self>> {
-        let source = page.source.as_deref().and_then(|source| FetchUrl::parse_lenient(source).ok());
+    fn of<T: Tx>(tx: &T, catalog: &'c Catalog, finds: Finds<'c>, now: Moment) -> Result<Option<Self>> {
+        let collection = finds.collection;
+        let source = finds.source.and_then(|source| FetchUrl::parse_lenient(source).ok());
         let identity = source.map(|source| catalog.scopes().identity(&collection.spec.id, &source));
         let known = match &identity {
             Some(identity) => find(tx, collection, identity)?,
             None => None,
         };
         let standing = known.and_then(|(_, entry)| tx.standing(entry));
-        let named = page.seed.as_deref().and_then(|seed| Identity::parse(seed).ok());
+        let named = finds.seed.and_then(|seed| Identity::parse(seed).ok());
         let number = match standing {
             Some(standing) => standing.seed,
             None => named.and_then(|seed| catalog.seed_number(&seed)),
@@ -132,7 +125,7 @@ impl<'c> Context<'c> {
             seed,
             seed_number,
             place: standing
-                .map_or(Place { depth: page.depth, hops_off_domain: 0 }, |standing| standing.place),
+                .map_or(Place { depth: finds.depth, hops_off_domain: 0 }, |standing| standing.place),
             order,
             harvest: standing.map_or(collection.harvest, |standing| standing.harvest),
             source: identity.map(|identity| Source { identity, priority }),
@@ -140,6 +133,30 @@ impl<'c> Context<'c> {
             source_risk: standing.map_or(Risk::Low, |standing| standing.risk),
             now,
         }))
+    }
+
+    /// Takes in the links of the page.
+    fn take_in<T: Tx>(&self, tx: &mut T, links: &[Link], answers: &mut Vec<Discovery>) -> Result<()> {
+        let parse = |link: &Link| {
+            let url = FetchUrl::parse(&link.url)?;
+            let identity = self.catalog.scopes().identity(&self.collection.spec.id, &url);
+            Ok((url, identity))
+        };
+        let parsed: Vec<Result<(FetchUrl, Identity), UrlError>> = links.iter().map(parse).collect();
+        let wanted: Vec<(&str, &str)> =
+            parsed.iter().flatten().map(|(_, identity)| (identity.host(), identity.as_str())).collect();
+        tx.look_ahead(self.collection.number, &wanted);
+        let mut words = Words::new();
+        for (link, parsed) in links.iter().zip(&parsed) {
+            answers.push(match parsed {
+                Ok((url, identity)) => {
+                    let sighting = Sighting { url, identity, link, source: self.source.as_ref() };
+                    self.judge(tx, sighting, &mut words)?
+                }
+                Err(error) => Discovery { action: Action::Invalid, rule: error.to_string().into() },
+            });
+        }
+        Ok(())
     }
 
     fn judge<T: Tx>(
@@ -159,7 +176,10 @@ impl<'c> Context<'c> {
             return Ok(Discovery { action: Action::Kept, rule: rule.into() });
         }
         let queued = known.filter(|(_, standing)| !is_through(standing));
-        let verdict = self.ask_scope(sighting.identity, queued.map(|(_, standing)| standing));
+        if self.is_endless(tx, sighting.link.how)? {
+            return Ok(Discovery { action: Action::Ignored, rule: "redirected too often".into() });
+        }
+        let verdict = self.ask_scope(sighting, queued.map(|(_, standing)| standing));
         let rule = words.of(verdict.rule);
         let action = match verdict.action {
             outlink::Action::Add { length, claim } => match known {
@@ -185,9 +205,25 @@ impl<'c> Context<'c> {
         Ok(Discovery { action, rule })
     }
 
-    fn ask_scope(&self, identity: &Identity, queued: Option<Standing>) -> outlink::Verdict<'c> {
-        let context =
-            outlink::Context { collection: &self.collection.spec.id, seed: self.seed, place: self.place };
+    /// Whether a redirect is one of too many in a row.
+    fn is_endless<T: Tx>(&self, tx: &T, how: How) -> Result<bool> {
+        let (mut how, mut source) = (how, self.source_entry);
+        for _ in 0..=MOST_REDIRECTS {
+            let (How::Redirect, Some(entry)) = (how, source) else { return Ok(false) };
+            let origin = tx.load(entry)?.1.origin;
+            (how, source) = (origin.how, origin.source);
+        }
+        Ok(true)
+    }
+
+    fn ask_scope(&self, sighting: Sighting<'_>, queued: Option<Standing>) -> outlink::Verdict<'c> {
+        let hop = match sighting.link.how {
+            How::Redirect => Hop::Redirect,
+            How::Listing => Hop::Listing,
+            How::Seed | How::Link | How::Sitemap | How::Other => Hop::Link,
+        };
+        let (collection, seed) = (&self.collection.spec.id, self.seed);
+        let context = outlink::Context { collection, seed, place: self.place, hop };
         let queued = queued.and_then(|standing| {
             Some(Queued {
                 seed: self.catalog.seed_identity(standing.seed?)?,
@@ -197,7 +233,7 @@ impl<'c> Context<'c> {
                 leased: standing.state == State::Leased,
             })
         });
-        outlink(self.catalog.scopes(), &context, identity, queued.as_ref(), self.now.timestamp())
+        outlink(self.catalog.scopes(), &context, sighting.identity, queued.as_ref(), self.now.timestamp())
     }
 
     fn is_newer_harvest(&self, standing: &Standing) -> bool {

@@ -4,7 +4,7 @@ use forager_core::hierarchy::Priority;
 use forager_core::order::Order;
 use forager_core::scope::Place;
 use forager_core::scope::before_fetch::{Action as FetchAction, before_fetch};
-use forager_core::scope::outlink::{Action as LinkAction, Context, outlink};
+use forager_core::scope::outlink::{Action as LinkAction, Context, Hop, outlink};
 use forager_core::score::score;
 use forager_core::sentinel::classify::Class;
 use forager_core::sentinel::schedule::interval;
@@ -161,7 +161,12 @@ impl Subject<'_> {
         let mut refused = None;
         for seed in self.catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
             let Some(seed_url) = self.catalog.seed_identity(seed.number) else { continue };
-            let context = Context { collection: &self.row.spec.id, seed: seed_url, place: Place::default() };
+            let context = Context {
+                collection: &self.row.spec.id,
+                seed: seed_url,
+                place: Place::default(),
+                hop: Hop::Link,
+            };
             let verdict = outlink(self.catalog.scopes(), &context, &identity, None, self.now.timestamp());
             let scope = |action: &str| Scope {
                 action: action.to_owned(),

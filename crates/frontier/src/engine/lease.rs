@@ -10,7 +10,7 @@ use super::priority::{adopt, prioritise};
 use super::rules::Words;
 use super::{Tx, Wanted, jobs, note_removal, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Limits, Steering};
-use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State};
+use crate::entry::{CollectionId, EntryId, HostId, How, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
 use crate::host::{Gate, Host, Opens};
 use crate::moment::Moment;
@@ -153,7 +153,8 @@ impl<'c> Counter<'c> {
             let oldest = if as_oldest { tx.take(queue, true) } else { None };
             let Some(entry) = oldest.or_else(|| tx.take(queue, false)) else { break };
             self.looks -= 1;
-            if self.hand_out(tx, collection, entry, oldest.is_some())? {
+            if let Some(token) = self.hand_out(tx, collection, entry, oldest.is_some())? {
+                host.last_lease = Some(token);
                 handed_out += 1;
                 host.served += 1;
                 let delay = host.delay_millis(tx.host_key(host_id).0, &tx.settings().politeness, is_plain);
@@ -171,29 +172,29 @@ impl<'c> Counter<'c> {
         Ok(())
     }
 
-    /// Hands out an entry, unless the rules of scope have it wait or go. Returns whether it did.
+    /// Hands out an entry, unless the rules of scope have it wait or go. Returns the token if it did.
     fn hand_out<T: Tx>(
         &mut self,
         tx: &mut T,
         collection: &'c CollectionRow,
         entry: EntryId,
         as_oldest: bool,
-    ) -> Result<bool> {
-        let Some(mut standing) = tx.standing(entry) else { return Ok(false) };
+    ) -> Result<Option<Token>> {
+        let Some(mut standing) = tx.standing(entry) else { return Ok(None) };
         let (url, record) = tx.load(entry)?;
         let rule = if collection.spec.kind == Kind::Plain {
             "plain".into()
         } else {
             match self.ask_scope(tx, collection, entry, &mut standing, &url, &record)? {
                 Some(rule) => rule,
-                None => return Ok(false),
+                None => return Ok(None),
             }
         };
         let token = tx.next_token();
         let until = self.now.after(self.request.hold);
         standing.state = State::Leased;
         tx.set_standing(entry, standing);
-        tx.grant(Lease { token, entry, until });
+        tx.grant(Lease { token, entry, from: self.now, until });
         let (_, host_id) = tx.queue_parts(standing.queue);
         self.leased.push(Leased {
             token,
@@ -207,12 +208,14 @@ impl<'c> Counter<'c> {
             due: standing.due,
             last_fetch: standing.last_fetch,
             fingerprint: record.fingerprint,
+            validators: record.validators,
+            how: record.origin.how,
             failures: record.errors.saturating_add(record.abandoned),
             metadata: record.origin.metadata,
             as_oldest,
             rule,
         });
-        Ok(true)
+        Ok(Some(token))
     }
 
     /// The rule by which an entry may be fetched; none if it waits or goes instead.
@@ -290,6 +293,7 @@ pub(super) fn scope_entry<'a>(
         place: standing.place,
         last_fetch: standing.last_fetch.map(Moment::timestamp),
         length: record.length,
+        is_listing: record.origin.how == How::Listing,
     }
 }
 

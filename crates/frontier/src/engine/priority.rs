@@ -43,7 +43,7 @@ pub(super) fn by_hierarchy(sighting: Sighting<'_>) -> Priority {
                     && source.is_some_and(|source| source.identity.is_homepage()),
             }
         }
-        How::Seed | How::Other => Found::Otherwise,
+        How::Seed | How::Other | How::Listing => Found::Otherwise,
     };
     hierarchy::priority(sighting.identity.is_homepage(), found)
 }

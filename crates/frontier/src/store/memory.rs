@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::host::{Host, InFlight, Opens};
 use crate::moment::Moment;
 use crate::settings::Settings;
-use crate::verbs::{Event, EventRow, Tally};
+use crate::verbs::{Event, EventRow, FetchRow, Tally};
 
 /// A frontier that forgets everything when it is dropped. For tests and small one-off runs: every
 /// question is answered by looking at everything.
@@ -70,6 +70,8 @@ pub(crate) struct Model {
     hosts: Vec<Option<HostEntry>>,
     leases: BTreeMap<Token, Lease>,
     events: Vec<EventRow>,
+    notes: BTreeMap<String, Vec<u8>>,
+    fetches: Vec<FetchRow>,
     last_token: u64,
     last_turn: u64,
 }
@@ -104,6 +106,8 @@ impl Model {
             hosts: Vec::new(),
             leases: BTreeMap::new(),
             events: Vec::new(),
+            notes: BTreeMap::new(),
+            fetches: Vec::new(),
             last_token: 0,
             last_turn: 0,
         }
@@ -404,6 +408,26 @@ impl Tx for Model {
 
     fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>> {
         Ok(self.events.iter().filter(|row| row.position >= from).take(limit).cloned().collect())
+    }
+
+    fn noted(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        Ok(self.notes.get(key).cloned())
+    }
+
+    fn set_note(&mut self, key: &str, value: Option<Vec<u8>>) {
+        match value {
+            Some(value) => self.notes.insert(key.to_owned(), value),
+            None => self.notes.remove(key),
+        };
+    }
+
+    fn log_fetch(&mut self, fetch: FetchRow) {
+        let position = self.fetches.len() as u64;
+        self.fetches.push(FetchRow { position, ..fetch });
+    }
+
+    fn fetches(&self, from: u64, limit: usize) -> Result<Vec<FetchRow>> {
+        Ok(self.fetches.iter().filter(|row| row.position >= from).take(limit).cloned().collect())
     }
 
     fn scan(

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::slots::Slot;
-use crate::entry::{Lease, QueueId, SeedId, Standing, State, Token};
+use crate::entry::{EntryId, Lease, QueueId, SeedId, Standing, State, Token};
 use crate::moment::Moment;
 
 /// Why a row could not be read.
@@ -187,7 +187,22 @@ pub(super) enum Kept {
     /// It was removed. `is_doomed` if rows of it are still to be taken away.
     Removed { offset: u32, is_doomed: bool },
     /// It stands there.
-    Live { hash: u64, offset: u32, standing: Standing, has_record: bool, lease: Option<(Token, Moment)> },
+    Live { hash: u64, offset: u32, standing: Standing, has_record: bool, lease: Option<Held> },
+}
+
+/// A lease, apart from its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    token: Token,
+    from: Moment,
+    until: Moment,
+}
+
+impl Held {
+    /// The lease of this entry.
+    pub(super) fn of(self, entry: EntryId) -> Lease {
+        Lease { token: self.token, entry, from: self.from, until: self.until }
+    }
 }
 
 const REMOVED: u8 = 0;
@@ -212,6 +227,7 @@ pub(super) fn put_entry(out: &mut Vec<u8>, slot: &Slot, step: Option<Moment>, le
     put_standing(out, &slot.standing(step), slot.has_record());
     if let Some(lease) = lease {
         put(out, lease.token.0);
+        put(out, lease.from.millisecond());
         put(out, lease.until.millisecond());
     }
 }
@@ -226,7 +242,11 @@ pub(super) fn entry(reader: &mut Reader<'_>) -> Read<Kept> {
     let hash = reader.bytes(8)?.try_into().map(u64::from_le_bytes).map_err(|_| Unreadable)?;
     let (standing, has_record) = standing(reader)?;
     let lease = match kind {
-        HELD => Some((Token(reader.long()?), Moment::from_millisecond(reader.long()?))),
+        HELD => Some(Held {
+            token: Token(reader.long()?),
+            from: Moment::from_millisecond(reader.long()?),
+            until: Moment::from_millisecond(reader.long()?),
+        }),
         _ => None,
     };
     Ok(Kept::Live { hash, offset, standing, has_record, lease })
@@ -244,6 +264,7 @@ pub(super) struct Counters {
     pub(super) queues: u32,
     pub(super) hosts: u32,
     pub(super) events: u64,
+    pub(super) fetches: u64,
     pub(super) last_token: u64,
     pub(super) last_turn: u64,
     /// The latest time that a call was told.
@@ -265,11 +286,11 @@ pub(super) fn unpack_text<T: DeserializeOwned>(bytes: &[u8]) -> Read<T> {
 mod tests {
     use super::super::slots::tests::{full, plain};
     use super::*;
-    use crate::entry::EntryId;
 
     #[test]
     fn entries_are_read_as_they_were_written() {
-        let lease = Lease { token: Token(900), entry: EntryId(1), until: Moment::from_millisecond(1_999) };
+        let (from, until) = (Moment::from_millisecond(999), Moment::from_millisecond(1_999));
+        let lease = Lease { token: Token(900), entry: EntryId(1), from, until };
         for (standing, lease, offset) in [(plain(5), None, 0), (full(), Some(lease), 63)] {
             let mut slot = Slot::new(u64::MAX, offset, &standing);
             slot.set_has_record(lease.is_some());
@@ -280,7 +301,7 @@ mod tests {
                 offset,
                 standing,
                 has_record: lease.is_some(),
-                lease: lease.map(|lease| (lease.token, lease.until)),
+                lease: lease.map(|Lease { token, from, until, .. }| Held { token, from, until }),
             };
             assert_eq!(entry(&mut Reader(&row)), Ok(kept));
             for end in 0..row.len() {

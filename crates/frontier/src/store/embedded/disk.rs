@@ -43,6 +43,10 @@ pub(super) struct Disk {
     pub(super) records: Keyspace,
     /// Position to event.
     pub(super) events: Keyspace,
+    /// Key to what was written down.
+    pub(super) notes: Keyspace,
+    /// Position to fetch.
+    pub(super) fetches: Keyspace,
 }
 
 impl std::fmt::Debug for Disk {
@@ -78,6 +82,8 @@ impl Disk {
             // Whoever frees a memtable of many small rows has to wait: let there be fewer of them.
             records: db.keyspace("records", || looked_up(16)).map_err(failed)?,
             events: open("events", 16)?,
+            notes: db.keyspace("notes", || looked_up(16)).map_err(failed)?,
+            fetches: open("fetches", 16)?,
             db,
         };
         fs::write(path.join(MADE), []).map_err(|cause| disk.storage(advice(&cause)))?;
@@ -90,9 +96,11 @@ impl Disk {
     }
 
     /// All key spaces by name.
-    pub(super) fn keyspaces(&self) -> [&Keyspace; 9] {
-        let Self { meta, hosts, queues, urls, log, pages, host_pages, records, events, .. } = self;
-        [meta, hosts, queues, urls, log, pages, host_pages, records, events]
+    pub(super) fn keyspaces(&self) -> [&Keyspace; 11] {
+        let Self {
+            meta, hosts, queues, urls, log, pages, host_pages, records, events, notes, fetches, ..
+        } = self;
+        [meta, hosts, queues, urls, log, pages, host_pages, records, events, notes, fetches]
     }
 
     /// Writes a batch, all of it or nothing. It survives the end of this process.

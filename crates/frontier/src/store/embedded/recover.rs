@@ -7,7 +7,7 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 use rustc_hash::FxHashMap;
 
-use super::codec::{self, Counters, Kept, Unreadable};
+use super::codec::{self, Counters, Held, Kept, Unreadable};
 use super::disk::Disk;
 use super::fill::fill_queues;
 use super::fold::{self, Fold};
@@ -17,7 +17,7 @@ use super::slots::Slot;
 use super::tx::to_u32;
 use super::write::names;
 use crate::catalog::{Catalog, Rows};
-use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State, Token};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::moment::Moment;
@@ -198,8 +198,8 @@ impl Recovery {
         if had_step || step.is_some() {
             self.inner.steps.set(number, step, false);
         }
-        if let Some((token, until)) = lease {
-            self.leases.insert(number, Lease { token, entry: EntryId(number), until });
+        if let Some(lease) = lease {
+            self.leases.insert(number, lease.of(EntryId(number)));
         } else if was_leased {
             self.leases.remove(&number);
         }
@@ -277,7 +277,7 @@ impl Inner {
 }
 
 /// What is known of an entry, as the memory has it.
-fn unpacked(kept: Kept) -> (Slot, Option<Moment>, Option<(Token, Moment)>) {
+fn unpacked(kept: Kept) -> (Slot, Option<Moment>, Option<Held>) {
     match kept {
         Kept::Removed { offset, is_doomed } => {
             let mut slot = Slot::removed(offset);

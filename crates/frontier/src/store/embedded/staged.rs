@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::catalog::Catalog;
 use crate::entry::{CollectionId, Record};
-use crate::verbs::EventRow;
+use crate::verbs::{EventRow, FetchRow};
 
 /// A new entry, apart from its slot.
 #[derive(Debug)]
@@ -37,6 +37,10 @@ pub(super) struct Staged {
     pub(super) tallies: Vec<CollectionId>,
     /// New events.
     pub(super) events: Vec<EventRow>,
+    /// What was written down under keys, or is to be forgotten.
+    pub(super) notes: FxHashMap<String, Option<Vec<u8>>>,
+    /// New fetches.
+    pub(super) fetches: Vec<FetchRow>,
     /// The catalog before the call, if it is another one now.
     pub(super) catalog_before: Option<Arc<Catalog>>,
     /// Whether a number was drawn.
@@ -57,6 +61,8 @@ impl Staged {
             && self.queues.is_empty()
             && self.tallies.is_empty()
             && self.events.is_empty()
+            && self.notes.is_empty()
+            && self.fetches.is_empty()
             && self.catalog_before.is_none()
             && !self.counters
     }

@@ -257,7 +257,7 @@ fn lease<T: Tx>(
     if let Some(standing) = tx.standing(entry) {
         tx.set_standing(entry, Standing { state: State::Leased, ..standing });
     }
-    tx.grant(Lease { token, entry, until: now.after_millis(u64::from(hold) * 1000) });
+    tx.grant(Lease { token, entry, from: now, until: now.after_millis(u64::from(hold) * 1000) });
     let mut state = tx.host(host).clone();
     let (collection, turn) = (tx.queue_parts(queue).0, tx.next_turn());
     state.take_turn(collection, turn);

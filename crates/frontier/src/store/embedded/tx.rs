@@ -15,9 +15,24 @@ use crate::error::Result;
 use crate::host::{Host, InFlight};
 use crate::moment::Moment;
 use crate::settings::Settings;
-use crate::verbs::{Event, EventRow, Tally};
+use crate::verbs::{Event, EventRow, FetchRow, Tally};
 
 impl Inner {
+    /// The rows of a log from a position on.
+    fn rows_from<T: serde::de::DeserializeOwned>(
+        &self,
+        log: &fjall::Keyspace,
+        from: u64,
+        limit: usize,
+        what: &str,
+    ) -> Result<Vec<T>> {
+        let rows = log.range(from.to_be_bytes()..).take(limit).map(|row| {
+            let bytes = row.value().map_err(|cause| self.disk.reading(&cause))?;
+            codec::unpack(&bytes).map_err(self.disk.unreadable(what))
+        });
+        rows.collect()
+    }
+
     /// The number of the first entry that this call added.
     pub(super) fn first_fresh(&self) -> u32 {
         self.slots.len() - to_u32(self.staged.fresh.len())
@@ -329,15 +344,35 @@ impl Tx for Inner {
     }
 
     fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>> {
-        let rows = self.disk.events.range(from.to_be_bytes()..).take(limit);
-        let rows = rows.map(|row| {
-            let bytes = row.value().map_err(|cause| self.disk.reading(&cause))?;
-            codec::unpack(&bytes).map_err(self.disk.unreadable("an event"))
-        });
-        let mut events = rows.collect::<Result<Vec<EventRow>>>()?;
+        let mut events: Vec<EventRow> = self.rows_from(&self.disk.events, from, limit, "an event")?;
         let staged = self.staged.events.iter().filter(|row| row.position >= from);
         events.extend(staged.take(limit - events.len()).cloned());
         Ok(events)
+    }
+
+    fn noted(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        if let Some(staged) = self.staged.notes.get(key) {
+            return Ok(staged.clone());
+        }
+        let row = self.disk.notes.get(key).map_err(|cause| self.disk.reading(&cause))?;
+        Ok(row.map(|row| row.to_vec()))
+    }
+
+    fn set_note(&mut self, key: &str, value: Option<Vec<u8>>) {
+        self.staged.notes.insert(key.to_owned(), value);
+    }
+
+    fn log_fetch(&mut self, fetch: FetchRow) {
+        let position = self.counters.fetches;
+        self.counters.fetches += 1;
+        self.staged.fetches.push(FetchRow { position, ..fetch });
+    }
+
+    fn fetches(&self, from: u64, limit: usize) -> Result<Vec<FetchRow>> {
+        let mut fetches: Vec<FetchRow> = self.rows_from(&self.disk.fetches, from, limit, "a fetch")?;
+        let staged = self.staged.fetches.iter().filter(|row| row.position >= from);
+        fetches.extend(staged.take(limit - fetches.len()).cloned());
+        Ok(fetches)
     }
 
     fn scan(

@@ -48,6 +48,12 @@ impl Inner {
         for event in &staged.events {
             batch.insert(&self.disk.events, event.position.to_be_bytes(), codec::pack(event));
         }
+        for fetch in &staged.fetches {
+            batch.insert(&self.disk.fetches, fetch.position.to_be_bytes(), codec::pack(fetch));
+        }
+        for (key, value) in staged.notes.drain() {
+            write(&mut batch, &self.disk.notes, key, value);
+        }
         self.bury(&mut batch);
         let row = self.log_row(&staged, first_fresh);
         let appended = row.len();
