@@ -144,11 +144,7 @@ impl Http {
             wire_bytes: body.wire_bytes,
             cut_off: body.cut_off,
             undecoded: body.undecoded,
-            timings: Timings {
-                connect: note.and_then(Note::first_use),
-                first_byte,
-                whole: started.elapsed(),
-            },
+            timings: Timings { connect: note.first_use(), first_byte, whole: started.elapsed() },
         })
     }
 
@@ -194,7 +190,7 @@ fn client(connector: Connector, limits: &Limits) -> Client<Connector, Empty<Byte
         .pool_idle_timeout(idle_time)
         .pool_max_idle_per_host(idle_connections)
         .http1_max_buf_size(limits.header_buffer())
-        .http2_max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
+        .http2_max_header_list_size(limits.header_list());
     // Other numbers than hyper's own cost an allocation for each answer.
     if limits.header_count != Limits::default().header_count {
         builder.http1_max_headers(limits.header_count);

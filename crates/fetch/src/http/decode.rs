@@ -171,12 +171,18 @@ impl Decoder {
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), CutOff> {
         let room = usize::try_from(self.limits.wire_bytes - self.wire_bytes).unwrap_or(usize::MAX);
         let fits = chunk.len().min(room);
-        self.wire_bytes += fits as u64;
+        if fits > 0 {
+            self.decode(&chunk[..fits])?;
+        }
+        if fits < chunk.len() { Err(CutOff::WireLimit) } else { Ok(()) }
+    }
+
+    fn decode(&mut self, chunk: &[u8]) -> Result<(), CutOff> {
+        self.wire_bytes += chunk.len() as u64;
         let growth = self.wire_bytes.saturating_mul(self.limits.decompression_ratio);
         let most = growth.max(self.limits.ratio_floor_bytes);
         let room = usize::try_from(self.limits.body_bytes).unwrap_or(usize::MAX);
-        run(&mut self.stages, &chunk[..fits], most, &mut Sink { body: &mut self.body, room })?;
-        if fits < chunk.len() { Err(CutOff::WireLimit) } else { Ok(()) }
+        run(&mut self.stages, chunk, most, &mut Sink { body: &mut self.body, room })
     }
 
     /// The body, and whether its encoding ended too early. Nothing at all is not too early: some
@@ -216,7 +222,10 @@ fn run(stages: &mut [Stage], mut input: &[u8], most: u64, sink: &mut Sink<'_>) -
         if stage.written > most {
             return Err(CutOff::RatioLimit);
         }
-        run(rest, &stage.scratch[..step.written], most, sink)?;
+        // Nothing is no input: the next stage may have to tell its kind from the first byte.
+        if step.written > 0 {
+            run(rest, &stage.scratch[..step.written], most, sink)?;
+        }
         if step.is_broken {
             return Err(CutOff::BadEncoding);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::http::HeaderMap;
+use ::http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::Failure;
 
@@ -21,7 +21,7 @@ pub struct Limits {
     pub body_bytes: u64,
     /// The bytes of a body that are read, as they come.
     pub wire_bytes: u64,
-    /// The bytes of the headers of an answer. Over HTTP/1 at least 8 KiB are read.
+    /// The bytes of the headers of an answer.
     pub header_bytes: usize,
     /// The number of headers of an answer.
     pub header_count: usize,
@@ -53,9 +53,17 @@ impl Limits {
         self.header_bytes.max(8192)
     }
 
-    /// Refuses headers that came in more pieces than they may. HTTP/2 has no limit of its own for it.
+    /// The size of the headers that HTTP/2 reads. Those that are larger break the protocol; those
+    /// between this and the limit have a better name, see [`Limits::check_headers`].
+    pub(super) fn header_list(&self) -> u32 {
+        u32::try_from(self.header_bytes.saturating_mul(4)).unwrap_or(u32::MAX)
+    }
+
+    /// Refuses headers that are too many or too large. While they are read, that is only known
+    /// roughly: HTTP/1 looks after each piece that comes, and HTTP/2 does not count them.
     pub(super) fn check_headers(&self, headers: &HeaderMap, host: &str) -> Result<(), Failure> {
-        if headers.len() > self.header_count {
+        let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+        if headers.len() > self.header_count || headers.iter().map(bytes).sum::<usize>() > self.header_bytes {
             return Err(self.headers_too_large(host));
         }
         Ok(())

@@ -118,8 +118,9 @@ fn retry_after(text: &str, now: Timestamp) -> Option<Interval> {
         // More digits than any number has are a long time all the same.
         text.parse::<f64>().ok()?
     } else {
-        let at = Timestamp::try_from(httpdate::parse_http_date(text).ok()?).ok()?;
-        at.duration_since(now).as_secs_f64().ceil()
+        // Not as our own instants: some servers mean forever, and write the last second of 9999.
+        let at = httpdate::parse_http_date(text).ok()?;
+        at.duration_since(now.into()).unwrap_or_default().as_secs_f64().ceil()
     };
     Some(Interval::from_secs_f64(seconds).min(RETRY_AFTER_MAX))
 }
