@@ -1,0 +1,189 @@
+//! Reading a body, as far as it may be read.
+
+use std::pin::Pin;
+
+use ::http::HeaderMap;
+use ::http::header::CONTENT_ENCODING;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+use tokio::time::Sleep;
+
+use super::decode::{Coding, Decoder};
+use super::{CutOff, Limits};
+
+/// How many encodings are undone. Nobody needs two; a few are read, so that nobody can ask for many.
+const MOST_CODINGS: usize = 3;
+
+/// What was read.
+pub(super) struct Body {
+    pub(super) bytes: Bytes,
+    pub(super) wire_bytes: u64,
+    pub(super) cut_off: Option<CutOff>,
+    pub(super) undecoded: Option<String>,
+}
+
+/// Reads until the end, a limit, an error or the end of `clock`.
+pub(super) async fn read(
+    incoming: Incoming,
+    headers: &HeaderMap,
+    limits: &Limits,
+    clock: Pin<&mut Sleep>,
+) -> Body {
+    let (codings, undecoded) = codings(headers);
+    let mut kept = if codings.is_empty() {
+        Kept::Plain(Plain::new(&incoming, limits))
+    } else {
+        Kept::Decoded(Decoder::new(&codings, limits))
+    };
+    let (wire_bytes, stopped) = drain(incoming, &mut kept, clock).await;
+    let (bytes, unfinished) = kept.finish();
+    Body { bytes, wire_bytes, cut_off: stopped.or(unfinished), undecoded }
+}
+
+/// Moves what comes to `kept`. Says how much came, and why not all of it.
+async fn drain(mut incoming: Incoming, kept: &mut Kept, mut clock: Pin<&mut Sleep>) -> (u64, Option<CutOff>) {
+    let mut wire_bytes = 0;
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = incoming.frame() => frame,
+            () = &mut clock => return (wire_bytes, Some(CutOff::Time)),
+        };
+        let chunk = match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
+            Some(Ok(Ok(chunk))) => chunk,
+            Some(Ok(Err(_trailers))) => continue,
+            Some(Err(_)) => return (wire_bytes, Some(CutOff::Broken)),
+            None => return (wire_bytes, None),
+        };
+        wire_bytes += chunk.len() as u64;
+        if let Err(cut_off) = kept.push(chunk) {
+            return (wire_bytes, Some(cut_off));
+        }
+    }
+}
+
+enum Kept {
+    Plain(Plain),
+    Decoded(Decoder),
+}
+
+impl Kept {
+    fn push(&mut self, chunk: Bytes) -> Result<(), CutOff> {
+        match self {
+            Self::Plain(plain) => plain.push(chunk),
+            Self::Decoded(decoder) => decoder.push(&chunk),
+        }
+    }
+
+    fn finish(self) -> (Bytes, Option<CutOff>) {
+        match self {
+            Self::Plain(plain) => (plain.finish(), None),
+            Self::Decoded(decoder) => decoder.finish(),
+        }
+    }
+}
+
+/// A body without an encoding. One that comes in one piece is never copied.
+struct Plain {
+    first: Bytes,
+    rest: Vec<u8>,
+    /// How long the body says it is; not believed beyond the limit.
+    expected: usize,
+    limit: usize,
+    /// Which limit that is.
+    beyond: CutOff,
+}
+
+impl Plain {
+    fn new(incoming: &Incoming, limits: &Limits) -> Self {
+        let is_body_less = limits.body_bytes <= limits.wire_bytes;
+        let beyond = if is_body_less { CutOff::BodyLimit } else { CutOff::WireLimit };
+        let bounded = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let limit = bounded(limits.body_bytes.min(limits.wire_bytes));
+        let expected = incoming.size_hint().exact().map_or(0, bounded).min(limit);
+        Self { first: Bytes::new(), rest: Vec::new(), expected, limit, beyond }
+    }
+
+    fn push(&mut self, mut chunk: Bytes) -> Result<(), CutOff> {
+        let room = self.limit - self.first.len().max(self.rest.len());
+        let is_too_much = chunk.len() > room;
+        chunk.truncate(room);
+        if self.first.is_empty() && self.rest.is_empty() {
+            self.first = chunk;
+        } else {
+            self.append(&chunk);
+        }
+        if is_too_much { Err(self.beyond) } else { Ok(()) }
+    }
+
+    fn append(&mut self, chunk: &[u8]) {
+        if self.rest.is_empty() {
+            self.rest.reserve(self.expected.max(self.first.len() + chunk.len()));
+            self.rest.extend_from_slice(&self.first);
+            self.first = Bytes::new();
+        }
+        self.rest.extend_from_slice(chunk);
+    }
+
+    fn finish(self) -> Bytes {
+        if self.rest.is_empty() { self.first } else { self.rest.into() }
+    }
+}
+
+/// The encodings of a body in the order in which they were applied; or, if they cannot all be
+/// undone, none of them and what the server called them.
+fn codings(headers: &HeaderMap) -> (Vec<Coding>, Option<String>) {
+    let mut known = Vec::new();
+    let mut is_known = true;
+    for value in headers.get_all(CONTENT_ENCODING) {
+        for name in value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            match Coding::named(name) {
+                _ if name.is_empty() || name.eq_ignore_ascii_case(b"identity") => {}
+                Some(coding) if known.len() < MOST_CODINGS => known.push(coding),
+                _ => is_known = false,
+            }
+        }
+    }
+    if is_known { (known, None) } else { (Vec::new(), Some(shown(headers))) }
+}
+
+fn shown(headers: &HeaderMap) -> String {
+    const SHOWN: usize = 100;
+    let values =
+        headers.get_all(CONTENT_ENCODING).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    values.collect::<Vec<_>>().join(", ").chars().take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn encodings_are_known_by_their_names() {
+        use Coding::{Brotli, Deflate, Gzip, Zstd};
+        let cases: [(&[&str], &[Coding], Option<&str>); 12] = [
+            (&[], &[], None),
+            (&["gzip"], &[Gzip], None),
+            (&["x-gzip"], &[Gzip], None),
+            (&[" GZIP "], &[Gzip], None),
+            (&["br"], &[Brotli], None),
+            (&["zstd"], &[Zstd], None),
+            (&["identity"], &[], None),
+            (&["", ","], &[], None),
+            (&["deflate, gzip"], &[Deflate, Gzip], None),
+            (&["gzip", "br"], &[Gzip, Brotli], None),
+            (&["gzip, snappy"], &[], Some("gzip, snappy")),
+            (&["gzip, gzip, gzip, gzip"], &[], Some("gzip, gzip, gzip, gzip")),
+        ];
+        for (values, want, undecoded) in cases {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(CONTENT_ENCODING, HeaderValue::from_static(value));
+            }
+            assert_eq!(codings(&headers), (want.to_vec(), undecoded.map(str::to_owned)), "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What came back.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ::http::header::{CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, LOCATION, RETRY_AFTER};
+use ::http::{HeaderMap, Version};
+use bytes::Bytes;
+use forager_core::time::Interval;
+use jiff::Timestamp;
+
+/// The longest wait that [`Response::retry_after`] gives, whatever the server says: 30 days.
+pub const RETRY_AFTER_MAX: Interval = Interval::hours(720);
+
+/// An answer, its body read as far as it may be.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The status code, from 100 to 999.
+    pub status: u16,
+    /// The headers as they came.
+    pub headers: HeaderMap,
+    /// The version of HTTP that was spoken.
+    pub version: Version,
+    /// The address that was connected to.
+    pub address: SocketAddr,
+    /// The body, its encodings undone.
+    pub body: Bytes,
+    /// How many bytes of the body came, before its encodings were undone.
+    pub wire_bytes: u64,
+    /// Why the body is not whole, if it is not.
+    pub cut_off: Option<CutOff>,
+    /// The value of `Content-Encoding`, if it has a part that is not known: the body is as it came.
+    pub undecoded: Option<String>,
+    /// How long it took.
+    pub timings: Timings,
+}
+
+/// Why a body is not whole. What came before is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CutOff {
+    /// It is longer than bodies may be.
+    BodyLimit,
+    /// More bytes came than may be read.
+    WireLimit,
+    /// It grew too much when its encoding was undone.
+    RatioLimit,
+    /// It took too long.
+    Time,
+    /// The connection ended before the body did.
+    Broken,
+    /// Its encoding has an error, or ends too early.
+    BadEncoding,
+}
+
+impl fmt::Display for CutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BodyLimit => "the body is longer than the limit",
+            Self::WireLimit => "more bytes came than the limit",
+            Self::RatioLimit => "the body grew too much when it was decompressed",
+            Self::Time => "the body took too long",
+            Self::Broken => "the connection ended before the body did",
+            Self::BadEncoding => "the compressed body has an error",
+        })
+    }
+}
+
+/// How long the steps took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timings {
+    /// Looking up the name, connecting and agreeing on encryption; none if a connection was there.
+    pub connect: Option<Duration>,
+    /// From the start to the end of the headers.
+    pub first_byte: Duration,
+    /// From the start to the end of the body.
+    pub whole: Duration,
+}
+
+impl Response {
+    /// The `Content-Type`, as it came.
+    pub fn content_type(&self) -> Option<&str> {
+        self.header(&CONTENT_TYPE)
+    }
+
+    /// Where a redirect leads, as it came: often relative.
+    ///
+    /// Some servers send UTF-8 where only ASCII may stand; browsers follow it, and so does this.
+    pub fn location(&self) -> Option<&str> {
+        std::str::from_utf8(self.headers.get(LOCATION)?.as_bytes()).ok()
+    }
+
+    /// The `ETag`, to be sent back next time.
+    pub fn etag(&self) -> Option<&str> {
+        self.header(&ETAG)
+    }
+
+    /// The `Last-Modified`, to be sent back next time.
+    pub fn last_modified(&self) -> Option<&str> {
+        self.header(&LAST_MODIFIED)
+    }
+
+    /// How long the server asks to be left alone from `now` on, at most [`RETRY_AFTER_MAX`].
+    pub fn retry_after(&self, now: Timestamp) -> Option<Interval> {
+        retry_after(self.header(&RETRY_AFTER)?, now)
+    }
+
+    fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// Reads a number of seconds or a date. What is past counts as now.
+fn retry_after(text: &str, now: Timestamp) -> Option<Interval> {
+    let text = text.trim();
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let seconds = if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More digits than any number has are a long time all the same.
+        text.parse::<f64>().ok()?
+    } else {
+        // Not as our own instants: some servers mean forever, and write the last second of 9999.
+        let at = httpdate::parse_http_date(text).ok()?;
+        at.duration_since(now.into()).unwrap_or_default().as_secs_f64().ceil()
+    };
+    Some(Interval::from_secs_f64(seconds).min(RETRY_AFTER_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_retry_after_are_read() {
+        let now: Timestamp = "2024-06-15T08:00:00Z".parse().unwrap();
+        let cases: [(&str, Option<f64>); 16] = [
+            ("120", Some(120.0)),
+            (" 5 ", Some(5.0)),
+            ("0", Some(0.0)),
+            ("-5", Some(0.0)),
+            ("99999999999999999999999999", Some(2_592_000.0)),
+            ("2592001", Some(2_592_000.0)),
+            ("Sat, 15 Jun 2024 08:01:30 GMT", Some(90.0)),
+            ("Saturday, 15-Jun-24 08:01:30 GMT", Some(90.0)),
+            ("Sat Jun 15 08:01:30 2024", Some(90.0)),
+            ("Sat, 15 Jun 2024 07:00:00 GMT", Some(0.0)),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(2_592_000.0)),
+            ("", None),
+            ("-", None),
+            ("soon", None),
+            ("1e3", None),
+            ("120 seconds", None),
+        ];
+        for (text, want) in cases {
+            assert_eq!(retry_after(text, now).map(Interval::as_secs_f64), want, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The links of a page, as a stream.

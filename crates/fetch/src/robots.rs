@@ -1,0 +1,1 @@
+//! robots.txt, as RFC 9309 has it.

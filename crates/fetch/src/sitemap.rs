@@ -1,0 +1,1 @@
+//! Sitemaps: XML, indexes, text, RSS and Atom.
