@@ -224,16 +224,17 @@ impl Copy {
     }
 }
 
-/// How long an answer may be used, if `Cache-Control` says so.
+/// How long an answer may be used, if `Cache-Control` says so; the strictest word counts.
 fn max_age(cache_control: &str) -> Option<Interval> {
-    cache_control.split(',').map(str::trim).find_map(|directive| {
+    let age = |directive: &str| {
         let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
         match name.trim().to_ascii_lowercase().as_str() {
             "no-store" | "no-cache" => Some(Interval::default()),
             "max-age" => seconds(value.trim().trim_matches('"')),
             _ => None,
         }
-    })
+    };
+    cache_control.split(',').filter_map(age).min()
 }
 
 fn seconds(text: &str) -> Option<Interval> {
