@@ -1,7 +1,7 @@
 //! robots.txt, as RFC 9309 has it.
 //!
 //! [`Robots`] reads a file and decides about URLs; each verdict names the line that decided it.
-//! [`of_answer`] says what a fetch of the file means and makes the [`Copy`] that is kept of it,
+//! [`of_answer`] says what a fetch of the file means and makes the [`struct@Copy`] that is kept of it,
 //! and [`Copy::rules`] decides whatever became of the file, also where there is none.
 //!
 //! Where the RFC leaves room, this is what was chosen:

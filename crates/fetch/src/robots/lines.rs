@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn lines_are_numbered_as_editors_do() {
-        let cases: [(&str, &str, &[(usize, &str, &str)]); 11] = [
+        type Case<'a> = (&'a str, &'a str, &'a [(usize, &'a str, &'a str)]);
+        let cases: [Case<'_>; 11] = [
             ("nothing", "", &[]),
             ("LF", "a:1\nb:2\n", &[(1, "a", "1"), (2, "b", "2")]),
             ("CR", "a:1\rb:2\r", &[(1, "a", "1"), (2, "b", "2")]),
