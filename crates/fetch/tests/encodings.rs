@@ -48,7 +48,7 @@ const CHINESE: [(&str, &str); 3] = [
 
 fn texts() -> impl Iterator<Item = (&'static Encoding, String)> {
     TEXTS.iter().chain(&CHINESE).map(|(name, text)| {
-        let encoding = Encoding::for_label(name.as_bytes()).unwrap();
+        let encoding = Encoding::for_label(name.as_bytes()).expect("a label of the standard");
         assert_eq!(encoding.name(), *name, "the table names encodings as the standard does");
         // Some of the old ones lack the typographic apostrophe and the like.
         let writable = text.chars().filter(|letter| !encoding.encode(&letter.to_string()).2).collect();

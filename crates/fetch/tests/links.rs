@@ -5,7 +5,7 @@ use forager_fetch::links::{Kind, LeftOut, LinkOptions, PageLinks, Rel, RobotsMet
 use proptest::prelude::*;
 
 fn page() -> FetchUrl {
-    FetchUrl::parse("https://example.org/dir/page?q=1").unwrap()
+    FetchUrl::parse("https://example.org/dir/page?q=1").expect("a URL")
 }
 
 fn links(html: &str) -> PageLinks {

@@ -86,16 +86,12 @@ fn label_in(content: &[u8]) -> Option<&[u8]> {
 /// The value behind an equals sign, in quotes or not.
 fn after_equals(text: &[u8]) -> Option<&[u8]> {
     let value = text.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
-    match value {
-        [quote @ (b'"' | b'\''), inner @ ..] => {
-            let end = memchr::memchr(*quote, inner)?;
-            Some(&inner[..end])
-        }
-        _ => {
-            let end = value.iter().position(|byte| byte.is_ascii_whitespace() || *byte == b';');
-            Some(&value[..end.unwrap_or(value.len())])
-        }
+    if let [quote @ (b'"' | b'\''), inner @ ..] = value {
+        let end = memchr::memchr(*quote, inner)?;
+        return Some(&inner[..end]);
     }
+    let end = value.iter().position(|byte| byte.is_ascii_whitespace() || *byte == b';');
+    Some(&value[..end.unwrap_or(value.len())])
 }
 
 /// What begins with `<`: a tag whose attributes are still to be read, or something to be skipped.

@@ -16,6 +16,7 @@ use crate::html::{self, Handler, Regions, push_words, selector, unescape};
 const MIN_PART_BYTES: usize = 200;
 
 /// Where a line stands.
+#[expect(clippy::struct_excessive_bools, reason = "a line may stand in all of them at once")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Region {
     pub(super) selected: bool,

@@ -60,7 +60,9 @@ mod tests {
         ];
         for (name, pieces, max, want) in cases {
             let mut text = String::new();
-            pieces.iter().for_each(|piece| push_words(&mut text, piece, max));
+            for piece in pieces {
+                push_words(&mut text, piece, max);
+            }
             assert_eq!(text, want, "{name}");
         }
     }

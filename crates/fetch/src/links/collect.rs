@@ -90,6 +90,14 @@ impl<'o> Reader<'o> {
             ElementContentHandlers::default()
                 .element(move |element: &mut Element<'_, '_>| act(&reader, element))
         };
+        // Most only look; those that wait for the end of their element may fail.
+        let on_sight = |act: fn(&Self, &Element<'_, '_>)| {
+            let reader = self.clone();
+            ElementContentHandlers::default().element(move |element: &mut Element<'_, '_>| {
+                act(&reader, element);
+                Ok(())
+            })
+        };
         let on_text = |act: fn(&Self, &TextChunk<'_>)| {
             let reader = self.clone();
             move |text: &mut TextChunk<'_>| {
@@ -99,19 +107,18 @@ impl<'o> Reader<'o> {
         };
         let Selectors { document, anchor, inside_anchor, other, title } = &*SELECTORS;
         vec![
-            (Cow::Borrowed(document), on_element(Self::document)),
-            (Cow::Borrowed(other), on_element(Self::other)),
-            (Cow::Borrowed(title), on_element(Self::title).text(on_text(Self::title_text))),
+            (Cow::Borrowed(document), on_sight(Self::document)),
+            (Cow::Borrowed(other), on_sight(Self::other)),
+            (Cow::Borrowed(title), on_sight(Self::title).text(on_text(Self::title_text))),
             (Cow::Borrowed(anchor), on_element(Self::anchor).text(on_text(Self::anchor_text))),
             (Cow::Borrowed(inside_anchor), on_element(Self::inside_anchor)),
         ]
     }
 
-    fn document(&self, element: &mut Element<'_, '_>) -> HandlerResult {
+    fn document(&self, element: &Element<'_, '_>) {
         let lang = attribute(element, "lang").map(|lang| cut(lang.trim(), MAX_LANG_BYTES).to_owned());
         let mut seen = self.seen.borrow_mut();
         seen.lang = seen.lang.take().or(lang.filter(|lang| !lang.is_empty()));
-        Ok(())
     }
 
     fn anchor(&self, element: &mut Element<'_, '_>) -> HandlerResult {
@@ -167,10 +174,9 @@ impl<'o> Reader<'o> {
         }
     }
 
-    fn title(&self, _: &mut Element<'_, '_>) -> HandlerResult {
+    fn title(&self, _: &Element<'_, '_>) {
         let seen = &mut *self.seen.borrow_mut();
         seen.title_open = seen.title.is_none() && !self.regions.is_in(Region::Template);
-        Ok(())
     }
 
     fn title_text(&self, text: &TextChunk<'_>) {
@@ -188,7 +194,7 @@ impl<'o> Reader<'o> {
         }
     }
 
-    fn other(&self, element: &mut Element<'_, '_>) -> HandlerResult {
+    fn other(&self, element: &Element<'_, '_>) {
         match element.tag_name().as_str() {
             "base" => self.base(element),
             "meta" => self.meta(element),
@@ -204,7 +210,6 @@ impl<'o> Reader<'o> {
                 self.add(Kind::Frame, src, element);
             }
         }
-        Ok(())
     }
 
     fn base(&self, element: &Element<'_, '_>) {
