@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 # How long each fuzz target runs, in seconds.
 FUZZ_SECONDS ?= 20
-FUZZ_TARGETS := url signals selection classifier scope_config robots sitemap
+FUZZ_TARGETS := url signals selection classifier scope_config robots sitemap links fingerprint
 
 .PHONY: help
 help: ## List the commands

@@ -21,6 +21,7 @@ pub mod outlink;
 pub mod start;
 
 mod standing;
+mod traps;
 
 pub use config::{Collection, Profile, ScopeError, ScopeOptions, Scopes, Seed};
 pub use extent::Place;

@@ -9,6 +9,7 @@ pub mod directives;
 pub mod dns;
 pub mod encoding;
 pub mod fingerprint;
+mod html;
 pub mod http;
 pub mod links;
 pub mod robots;

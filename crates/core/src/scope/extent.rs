@@ -6,7 +6,8 @@ use regex::RegexSet;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Profile, ScopeError};
-use crate::url::{Identity, segment_count, segments};
+pub use super::traps::Traps;
+use crate::url::Identity;
 
 /// Which URLs are in scope, relative to the seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,22 +35,6 @@ impl fmt::Display for Kind {
             Self::Domain => "domain",
             Self::Any => "any",
         })
-    }
-}
-
-/// Guards against sites that never end. 0 turns one off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Traps {
-    /// The most segments that a path may have.
-    pub max_segments: usize,
-    /// How often one segment may stand in a path.
-    pub max_repeats: usize,
-}
-
-impl Default for Traps {
-    fn default() -> Self {
-        Self { max_segments: 32, max_repeats: 3 }
     }
 }
 
@@ -143,6 +128,16 @@ pub enum Outside<'c> {
     TooManySegments(usize),
     /// A segment stands in its path more often than this.
     RepeatedSegment(usize),
+    /// The same segments follow each other in its path more often than this.
+    RepeatedSequence(usize),
+    /// Its query has more parameters than this.
+    TooManyParams(usize),
+    /// It carries a session id of this name.
+    SessionId(&'static str),
+    /// It is a page of a calendar before this year.
+    CalendarBefore(u16),
+    /// It is a page of a calendar after this year.
+    CalendarAfter(u16),
 }
 
 impl fmt::Display for Outside<'_> {
@@ -157,6 +152,13 @@ impl fmt::Display for Outside<'_> {
             Self::NotIncluded => f.write_str("matches no include pattern"),
             Self::TooManySegments(limit) => write!(f, "trap: more than {limit} path segments"),
             Self::RepeatedSegment(limit) => write!(f, "trap: a path segment more than {limit} times"),
+            Self::RepeatedSequence(limit) => {
+                write!(f, "trap: the same path segments more than {limit} times in a row")
+            }
+            Self::TooManyParams(limit) => write!(f, "trap: more than {limit} query parameters"),
+            Self::SessionId(name) => write!(f, "trap: session id {name}"),
+            Self::CalendarBefore(year) => write!(f, "trap: calendar before {year}"),
+            Self::CalendarAfter(year) => write!(f, "trap: calendar after {year}"),
         }
     }
 }
@@ -193,7 +195,7 @@ impl Extent {
         self.check_depth(place)?;
         let within = self.check_kind(seed, url, place)?;
         self.check_patterns(seed, url)?;
-        self.check_traps(url)?;
+        self.traps.check(url)?;
         Ok(within)
     }
 
@@ -250,21 +252,6 @@ impl Extent {
             return Ok(());
         }
         Err(Outside::NotIncluded)
-    }
-
-    fn check_traps(&self, url: &Identity) -> Result<(), Outside<'_>> {
-        let Traps { max_segments, max_repeats } = self.traps;
-        let count = segment_count(url.path());
-        if max_segments > 0 && count > max_segments {
-            return Err(Outside::TooManySegments(max_segments));
-        }
-        let repeats = |segment: &str| segments(url.path()).filter(|other| *other == segment).count();
-        // One that stands there too often stands there early enough to be followed by all the others.
-        let early = count.saturating_sub(max_repeats);
-        if max_repeats > 0 && segments(url.path()).take(early).any(|segment| repeats(segment) > max_repeats) {
-            return Err(Outside::RepeatedSegment(max_repeats));
-        }
-        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use forager_core::scope::before_fetch::{Rule, before_fetch};
 use forager_core::scope::extent::{Kind, Traps};
 use forager_core::scope::{Place, Profile};
+use forager_core::url::FetchUrl;
 
 use crate::common::now;
 use crate::{Queued, World, at_depth, identity, queued, seed, world};
@@ -227,7 +228,7 @@ fn patterns_schemes_length_and_traps_narrow_the_scope() {
         ),
         (
             "guards off",
-            |p| p.traps = Traps { max_segments: 0, max_repeats: 0 },
+            |p| p.traps = Traps { max_segments: 0, max_repeats: 0, ..p.traps },
             "https://db.no/a/a/a/a/a/a/a/a/a/a",
             "",
         ),
@@ -257,4 +258,85 @@ fn a_profile_guards_against_traps_unless_told_otherwise() {
     assert_eq!(at("/a/a/a/a"), "trap: a path segment more than 3 times");
     assert_eq!(at(&format!("/{}", "a".repeat(8192 - 14))), "");
     assert_eq!(at(&format!("/{}", "a".repeat(8193 - 14))), "URL longer than 8192 bytes");
+}
+
+#[test]
+fn traps_and_what_only_looks_like_one() {
+    let many = |count: usize| (0..count).fold("/x?".to_owned(), |query, n| format!("{query}&a{n}=1"));
+    let (as_many, too_many) = (many(32), many(33));
+    let table = [
+        (
+            "two segments three times in a row",
+            "/a/b/a/b/a/b",
+            "trap: the same path segments more than 2 times in a row",
+        ),
+        ("after others", "/x/y/a/b/a/b/a/b", "trap: the same path segments more than 2 times in a row"),
+        (
+            "with a beginning after them",
+            "/a/b/c/a/b/c/a/b/c/d",
+            "trap: the same path segments more than 2 times in a row",
+        ),
+        ("twice", "/a/b/a/b", ""),
+        ("twice and a half", "/a/b/a/b/a", ""),
+        ("not in a row", "/a/b/x/a/b/y/a/b", ""),
+        ("one segment alone", "/a/a/a/b/b/b", ""),
+        ("as many parameters as allowed", &as_many, ""),
+        ("a parameter more", &too_many, "trap: more than 32 query parameters"),
+        ("Java", "/a;jsessionid=0A1B2C3D4E", "trap: session id jsessionid"),
+        ("Java within the path", "/a;jsessionid=0A1B2C3D4E.node1/b?c=d", "trap: session id jsessionid"),
+        ("PHP", "/a?b=c&PHPSESSID=q8v2h1r4", "trap: session id phpsessid"),
+        ("old ASP", "/a?ASPSESSIONIDQQTRBC=ABCDEFGHIJ", "trap: session id aspsessionid"),
+        ("ASP.NET", "/(S(lit3py55t21z5v55vlm25s55))/a.aspx", "trap: session id (S(…))"),
+        ("a random value", "/a?sid=9f86d081884c7d659a2feaa0c55ad015", "trap: session id sid"),
+        ("a UUID", "/a?session_id=6f1c2b9e-8d3a-4c5b-9e7f-0a1b2c3d4e5f", "trap: session id session_id"),
+        ("a number", "/a?sid=1234", ""),
+        ("words", "/a?session=breakfast-at-the-conference-2024", ""),
+        ("a name that only ends alike", "/a?resid=9f86d081884c7d659a2feaa0c55ad015", ""),
+        ("no value", "/a?PHPSESSID", ""),
+        ("other parameters in a path", "/a;version=2/b", ""),
+        ("brackets", "/wiki/Mercury_(planet)", ""),
+        ("a calendar to the year 7749", "/calendar/7749/05", "trap: calendar after 2100"),
+        ("its last year", "/calendar/2100/12", ""),
+        ("a year more", "/calendar/2101/1", "trap: calendar after 2100"),
+        ("before all dates", "/events/month/1899-12", "trap: calendar before 1900"),
+        ("its first year", "/events/month/1900-01", ""),
+        ("with a day", "/kalendar/2150-01-31", "trap: calendar after 2100"),
+        ("written in one", "/agenda/21500131", "trap: calendar after 2100"),
+        ("a parameter", "/x?year=2150&month=5", "trap: calendar after 2100"),
+        ("a date as a parameter", "/x?tribe-bar-date=2150-05-01", "trap: calendar after 2100"),
+        ("a moment as a parameter", "/x?date=2150-05-01T10:00", "trap: calendar after 2100"),
+        ("the number of an event", "/events/7749", ""),
+        ("the number of an event as a parameter", "/events?id=7749", ""),
+        ("a price list", "/products/7749/05", ""),
+        ("no month", "/calendar/7749/13", ""),
+        ("news of a day", "/2024/06/15/title", ""),
+        ("an archive", "/newspapers/1850/05/12", ""),
+        ("a word within another", "/yesterday/7749/05", ""),
+        ("letters of several bytes", "/calendar/é7749/05?date=é2&sid=éééééééé", ""),
+    ];
+    let world = with("https://db.no/", |_| {});
+    let off = with("https://db.no/", |p| {
+        p.traps = Traps {
+            max_segments: 0,
+            max_repeats: 0,
+            max_sequences: 0,
+            max_params: 0,
+            session_ids: false,
+            first_year: 0,
+            last_year: 0,
+        };
+    });
+    for (name, path, want) in table {
+        let url = format!("https://db.no{path}");
+        assert_eq!(outside(&world, &url, at_depth(1)), want, "{name}");
+        assert_eq!(outside(&off, &url, at_depth(1)), "", "{name}, with the guards off");
+    }
+}
+
+#[test]
+fn a_session_id_that_is_stripped_is_none() {
+    let mut world = with("https://db.no/", |p| p.strip_params = vec!["sid".into()]);
+    let found = FetchUrl::parse("https://db.no/a?sid=9f86d081884c7d659a2feaa0c55ad015").unwrap();
+    let url = world.scopes().identity(&world.daily().collection.clone(), &found);
+    assert_eq!(outside(&world, url.as_str(), at_depth(1)), "");
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use forager_core::order::Order;
 use forager_core::scope::Profile;
-use forager_core::scope::extent::Kind;
+use forager_core::scope::extent::{Kind, Traps};
 use forager_core::time::Interval;
 
 use super::{NamesArgs, StoreArgs, named};
@@ -51,6 +51,26 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "N")]
     max_repeats: Option<usize>,
 
+    /// How often the same segments may follow each other in a path; 0 turns the guard off [default: 2]
+    #[arg(long, value_name = "N")]
+    max_sequences: Option<usize>,
+
+    /// The most parameters of a query; 0 turns the guard off [default: 32]
+    #[arg(long, value_name = "N")]
+    max_params: Option<usize>,
+
+    /// Whether a session id keeps a URL out of scope [default: true]
+    #[arg(long, value_name = "BOOL")]
+    guard_session_ids: Option<bool>,
+
+    /// The first year of a calendar that is in scope; 0 turns the guard off [default: 1900]
+    #[arg(long, value_name = "YEAR")]
+    first_year: Option<u16>,
+
+    /// The last year of a calendar that is in scope; 0 turns the guard off [default: 2100]
+    #[arg(long, value_name = "YEAR")]
+    last_year: Option<u16>,
+
     /// Count URLs that differ only in the order of their parameters as one
     #[arg(long)]
     sort_query: bool,
@@ -74,11 +94,23 @@ impl HarvestArgs {
             profile.schemes.clone_from(&self.scheme);
         }
         profile.max_url_length = self.max_url_length.unwrap_or(profile.max_url_length);
-        profile.traps.max_segments = self.max_segments.unwrap_or(profile.traps.max_segments);
-        profile.traps.max_repeats = self.max_repeats.unwrap_or(profile.traps.max_repeats);
+        profile.traps = self.traps();
         profile.sort_query = self.sort_query;
         profile.strip_params.clone_from(&self.strip_param);
         profile
+    }
+
+    fn traps(&self) -> Traps {
+        let usual = Traps::default();
+        Traps {
+            max_segments: self.max_segments.unwrap_or(usual.max_segments),
+            max_repeats: self.max_repeats.unwrap_or(usual.max_repeats),
+            max_sequences: self.max_sequences.unwrap_or(usual.max_sequences),
+            max_params: self.max_params.unwrap_or(usual.max_params),
+            session_ids: self.guard_session_ids.unwrap_or(usual.session_ids),
+            first_year: self.first_year.unwrap_or(usual.first_year),
+            last_year: self.last_year.unwrap_or(usual.last_year),
+        }
     }
 }
 
@@ -132,7 +164,7 @@ pub(crate) enum ProfileCommand {
     /// Show profiles with every setting
     #[command(after_long_help = r#"Example:
   $ forager profile show daily
-  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3},"sortQuery":false,"stripParams":[]}"#)]
+  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":1900,"lastYear":2100},"sortQuery":false,"stripParams":[]}"#)]
     Show(NamesArgs),
     /// Enable profiles: their URLs are handed out again
     #[command(after_long_help = r#"Example:

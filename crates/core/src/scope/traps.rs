@@ -1,0 +1,223 @@
+//! Guards against sites that never end.
+
+use serde::{Deserialize, Serialize};
+
+use super::extent::Outside;
+use crate::url::{Identity, segment_count, segments};
+
+/// Guards against sites that never end. 0 turns one off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Traps {
+    /// The most segments that a path may have.
+    pub max_segments: usize,
+    /// How often one segment may stand in a path.
+    pub max_repeats: usize,
+    /// How often the same two to eight segments may follow each other in a path: relative links that
+    /// should have been absolute make `/a/b/a/b/a/b`.
+    pub max_sequences: usize,
+    /// The most parameters that a query may have: filters that can be combined at will.
+    pub max_params: usize,
+    /// Whether a session id in path or query keeps a URL out: each visit would make new URLs of all
+    /// pages. Where `strip_params` takes the id off, there is none left to find.
+    pub session_ids: bool,
+    /// The first year of which pages of a calendar are fetched. There is always a month before.
+    pub first_year: u16,
+    /// The last year of which pages of a calendar are fetched. There is always a month after.
+    pub last_year: u16,
+}
+
+impl Default for Traps {
+    fn default() -> Self {
+        Self {
+            max_segments: 32,
+            max_repeats: 3,
+            max_sequences: 2,
+            max_params: 32,
+            session_ids: true,
+            first_year: 1900,
+            last_year: 2100,
+        }
+    }
+}
+
+impl Traps {
+    /// Whether a URL is none of these.
+    pub(super) fn check(&self, url: &Identity) -> Result<(), Outside<'static>> {
+        let count = segment_count(url.path());
+        if self.max_segments > 0 && count > self.max_segments {
+            return Err(Outside::TooManySegments(self.max_segments));
+        }
+        if self.max_repeats > 0 && repeats(url.path(), count, self.max_repeats) {
+            return Err(Outside::RepeatedSegment(self.max_repeats));
+        }
+        if self.max_sequences > 0 && follows_itself(url.path(), count, self.max_sequences) {
+            return Err(Outside::RepeatedSequence(self.max_sequences));
+        }
+        if self.max_params > 0 && params(url).nth(self.max_params).is_some() {
+            return Err(Outside::TooManyParams(self.max_params));
+        }
+        if let Some(name) = session_id(url).filter(|_| self.session_ids) {
+            return Err(Outside::SessionId(name));
+        }
+        self.check_calendar(url)
+    }
+
+    fn check_calendar(&self, url: &Identity) -> Result<(), Outside<'static>> {
+        let (first, last) = (self.first_year, self.last_year);
+        match calendar_year(url) {
+            Some(year) if first > 0 && year < first => Err(Outside::CalendarBefore(first)),
+            Some(year) if last > 0 && year > last => Err(Outside::CalendarAfter(last)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn repeats(path: &str, count: usize, max: usize) -> bool {
+    let times = |segment: &str| segments(path).filter(|other| *other == segment).count();
+    // Fewer segments than allowed repeats cannot repeat too often.
+    count > max && segments(path).any(|segment| times(segment) > max)
+}
+
+/// The longest sequence that is looked for, so that a long path takes no long time.
+const LONGEST_SEQUENCE: usize = 8;
+
+/// Whether two or more segments, not all alike, stand more than `max` times in a row.
+fn follows_itself(path: &str, count: usize, max: usize) -> bool {
+    let longest = LONGEST_SEQUENCE.min(count / max.saturating_add(1));
+    if longest < 2 {
+        return false;
+    }
+    let all: Vec<&str> = segments(path).collect();
+    (2..=longest).any(|length| {
+        let mut run = 0;
+        (length..all.len()).any(|at| {
+            run = if all[at] == all[at - length] { run + 1 } else { 0 };
+            // One segment alone is for the guard against repeats.
+            run >= length * max && all[at - length..at].iter().any(|other| other != &all[at])
+        })
+    })
+}
+
+/// The parameters of the query, each with its value.
+fn params(url: &Identity) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = url.query().unwrap_or_default().split(['&', ';']).filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+/// Names that are given to session ids and to nothing else.
+const SESSION_NAMES: [&str; 6] =
+    ["jsessionid", "phpsessid", "aspsessionid", "asp.net_sessionid", "oscsid", "zenid"];
+/// Names that may stand for something else, unless the value is long and random.
+const MAYBE_SESSION_NAMES: [&str; 9] =
+    ["sid", "sess", "sessid", "session", "sessionid", "session_id", "cfid", "cftoken", "s_id"];
+const MIN_SESSION_BYTES: usize = 8;
+const MIN_RANDOM_BYTES: usize = 16;
+
+/// The name of the session id in path or query, if there is one.
+fn session_id(url: &Identity) -> Option<&'static str> {
+    let path = url.path();
+    // Without these there are no parameters in a path; most paths have neither.
+    let in_path = path.contains([';', '(']).then(|| segments(path).find_map(session_in_segment)).flatten();
+    in_path.or_else(|| params(url).find_map(session_name))
+}
+
+/// `page;jsessionid=…`, or `(S(…))` as ASP.NET writes it.
+fn session_in_segment(segment: &str) -> Option<&'static str> {
+    if segment.starts_with('(') && segment.contains("S(") && segment.ends_with("))") {
+        return Some("(S(…))");
+    }
+    segment.split(';').skip(1).filter_map(|pair| pair.split_once('=')).find_map(session_name)
+}
+
+fn session_name((name, value): (&str, &str)) -> Option<&'static str> {
+    let begins = |known: &str| name.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known));
+    let sure = SESSION_NAMES.into_iter().find(|known| begins(known));
+    let maybe = || MAYBE_SESSION_NAMES.into_iter().find(|known| name.eq_ignore_ascii_case(known));
+    sure.filter(|_| value.len() >= MIN_SESSION_BYTES).or_else(|| maybe().filter(|_| is_random(value)))
+}
+
+/// Whether a value looks made by a machine: long, with digits, and not words joined by dashes.
+fn is_random(value: &str) -> bool {
+    let is_plain = || value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_uuid = || value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    value.len() >= MIN_RANDOM_BYTES
+        && value.bytes().any(|byte| byte.is_ascii_digit())
+        && (is_plain() || is_uuid())
+}
+
+/// Words by which a path shows that it leads to a calendar.
+const CALENDAR_WORDS: [&str; 14] = [
+    "calendar",
+    "calendars",
+    "kalendar",
+    "kalender",
+    "calendrier",
+    "calendario",
+    "events",
+    "event",
+    "agenda",
+    "termine",
+    "dogadanja",
+    "month",
+    "week",
+    "day",
+];
+/// Words in the names of parameters that hold a date.
+const DATE_WORDS: [&str; 8] = ["date", "day", "week", "month", "datum", "monat", "mjesec", "ym"];
+/// Words in the names of parameters that hold a year.
+const YEAR_WORDS: [&str; 5] = ["year", "yr", "jahr", "godina", "annee"];
+
+/// The year of a page of a calendar: one whose path says that it is one and has a month in it, or
+/// whose query has a date. Four digits alone may be the number of anything.
+fn calendar_year(url: &Identity) -> Option<u16> {
+    let by_param = params(url).find_map(|(name, value)| {
+        let year_alone = || has_word(name, &YEAR_WORDS).then(|| year(value)).flatten();
+        let date = || {
+            (has_word(name, &DATE_WORDS) || has_word(name, &YEAR_WORDS)).then(|| date_year(value)).flatten()
+        };
+        year_alone().or_else(date)
+    });
+    by_param.or_else(|| {
+        segments(url.path())
+            .any(|segment| has_word(segment, &CALENDAR_WORDS))
+            .then(|| path_year(url.path()))
+            .flatten()
+    })
+}
+
+/// The year in `/2031/05` or `/2031-05-12`.
+fn path_year(path: &str) -> Option<u16> {
+    let next = segments(path).skip(1).map(Some).chain([None]);
+    segments(path).zip(next).find_map(|(segment, next)| {
+        let before_month = || next.is_some_and(is_month).then(|| year(segment)).flatten();
+        date_year(segment).or_else(before_month)
+    })
+}
+
+fn has_word(text: &str, words: &[&str]) -> bool {
+    let is_one = |word: &str| words.iter().any(|known| word.eq_ignore_ascii_case(known));
+    text.split(|letter: char| !letter.is_ascii_alphanumeric()).any(is_one)
+}
+
+fn year(text: &str) -> Option<u16> {
+    let is_year = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_year.then(|| text.parse().ok()).flatten()
+}
+
+fn is_month(text: &str) -> bool {
+    text.len() <= 2
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+        && text.parse().is_ok_and(|month: u8| (1..=12).contains(&month))
+}
+
+/// The year of `2031-05`, `2031-05-12` and what may follow, or `20310512`.
+fn date_year(text: &str) -> Option<u16> {
+    let (first, rest) = text.split_at_checked(4)?;
+    let year = year(first)?;
+    let is_compact = rest.len() == 4
+        && rest.get(..2).is_some_and(is_month)
+        && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let month = rest.strip_prefix('-').and_then(|rest| rest.split(['-', 'T']).next());
+    (is_compact || month.is_some_and(is_month)).then_some(year)
+}

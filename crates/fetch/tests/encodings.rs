@@ -1,0 +1,218 @@
+//! Pages in the encodings of the web, with real text.
+
+use encoding_rs::Encoding;
+use forager_fetch::encoding::{How, decode, decode_from};
+
+/// An encoding, and text that can be written in it.
+const TEXTS: [(&str, &str); 32] = [
+    ("UTF-8", "Narodne novine, službeni list Republike Hrvatske — 日本語"),
+    ("windows-1252", "Die Gebühr beträgt 20 € für größere Städte, c’est déjà reçu"),
+    ("windows-1250", "Zákon č. 106/1999 Sb., žluťoučký kůň, đački dom, Škoda"),
+    ("windows-1251", "Федеральный закон об образовании в Российской Федерации"),
+    ("windows-1253", "Εφημερίδα της Κυβερνήσεως της Ελληνικής Δημοκρατίας"),
+    ("windows-1254", "Türkiye Cumhuriyeti Resmî Gazete, değişiklik yapıldığı gün"),
+    ("windows-1255", "רשומות, ספר החוקים של מדינת ישראל"),
+    ("windows-1256", "الجريدة الرسمية لجمهورية مصر العربية"),
+    ("windows-1257", "Lietuvos Respublikos įstatymas, žodžių ąčęėįšųū"),
+    ("windows-1258", "Công báo nước Cộng hòa"),
+    ("windows-874", "ราชกิจจานุเบกษา สำนักนายกรัฐมนตรี"),
+    ("ISO-8859-2", "Dziennik Ustaw Rzeczypospolitej Polskiej, zażółć gęślą jaźń"),
+    ("ISO-8859-3", "Ĉiuj homoj estas denaske liberaj kaj egalaj laŭ digno"),
+    ("ISO-8859-4", "Eesti Vabariigi õigusaktid, šahh ja žanr"),
+    ("ISO-8859-5", "Службени гласник Републике Србије"),
+    ("ISO-8859-6", "الجريدة الرسمية"),
+    ("ISO-8859-7", "Νόμος για την εκπαίδευση"),
+    ("ISO-8859-8", "ספר החוקים"),
+    ("ISO-8859-10", "Lög um breytingu, þingið og ríkið"),
+    ("ISO-8859-13", "Latvijas Republikas likums, ēka un šķūnis"),
+    ("ISO-8859-14", "Ŵyth o bobl, tŷ a dŵr"),
+    ("ISO-8859-15", "Le coût est de 20 € à l’œuvre"),
+    ("ISO-8859-16", "Monitorul Oficial al României, știință și învățământ"),
+    ("KOI8-R", "Российская газета, официальный раздел"),
+    ("KOI8-U", "Відомості Верховної Ради України, її ґанок"),
+    ("IBM866", "Правила внутреннего распорядка"),
+    ("macintosh", "Früher schrieb man so: Äpfel, façade"),
+    ("x-mac-cyrillic", "Старый документ на русском языке"),
+    ("Shift_JIS", "官報に掲載された法令の一覧、カタカナとひらがな"),
+    ("EUC-JP", "国立国会図書館のホームページ"),
+    ("ISO-2022-JP", "電子政府の総合窓口"),
+    ("EUC-KR", "대한민국 법률 제정 및 개정"),
+];
+
+/// The encodings of Chinese, apart for the limit of a line.
+const CHINESE: [(&str, &str); 3] = [
+    ("GBK", "中华人民共和国国务院公报，全文"),
+    ("gb18030", "中华人民共和国宪法 € 㐀"),
+    ("Big5", "中華民國總統府公報，全文"),
+];
+
+fn texts() -> impl Iterator<Item = (&'static Encoding, String)> {
+    TEXTS.iter().chain(&CHINESE).map(|(name, text)| {
+        let encoding = Encoding::for_label(name.as_bytes()).expect("a label of the standard");
+        assert_eq!(encoding.name(), *name, "the table names encodings as the standard does");
+        // Some of the old ones lack the typographic apostrophe and the like.
+        let writable = text.chars().filter(|letter| !encoding.encode(&letter.to_string()).2).collect();
+        (encoding, writable)
+    })
+}
+
+#[test]
+fn the_header_tells() {
+    for (encoding, text) in texts() {
+        let page = format!("<p>{text}</p>");
+        let body = encoding.encode(&page).0;
+        let label = encoding.name().to_ascii_uppercase();
+        let decoded = decode(&body, Some(&format!("text/html; charset={label}")));
+        assert_eq!((&*decoded.text, decoded.encoding), (&*page, encoding.name()));
+        assert_eq!((decoded.how, decoded.malformed), (How::ContentType, false), "{label}");
+    }
+}
+
+#[test]
+fn the_page_tells() {
+    for (encoding, text) in texts() {
+        let name = encoding.name();
+        let forms = [
+            format!("<!doctype html><head><meta charset={name}><title>{text}</title>"),
+            format!("<meta http-equiv='Content-Type' content='text/html; charset={name}'>{text}"),
+        ];
+        for page in forms {
+            let body = encoding.encode(&page).0;
+            let decoded = decode(&body, Some("text/html"));
+            assert_eq!((&*decoded.text, decoded.encoding, decoded.how), (&*page, name, How::Meta));
+        }
+    }
+}
+
+#[test]
+fn nobody_tells() {
+    // What text alone gives away; a few old encodings are too much like others.
+    let guessed = [
+        ("UTF-8", "hr"),
+        ("windows-1252", "de"),
+        ("windows-1250", "cz"),
+        ("windows-1251", "ru"),
+        ("windows-1253", "gr"),
+        ("windows-1254", "tr"),
+        ("windows-1255", "il"),
+        ("windows-1256", "eg"),
+        ("windows-874", "th"),
+        ("ISO-8859-2", "pl"),
+        ("KOI8-U", "ua"),
+        ("Shift_JIS", "jp"),
+        ("EUC-JP", "jp"),
+        ("ISO-2022-JP", "jp"),
+        ("EUC-KR", "kr"),
+        ("GBK", "cn"),
+        ("Big5", "tw"),
+    ];
+    for (encoding, text) in texts() {
+        let Some((name, country)) = guessed.iter().find(|(name, _)| *name == encoding.name()) else {
+            continue;
+        };
+        let page = format!("<p>{text}</p>").repeat(3);
+        let body = encoding.encode(&page).0;
+        let decoded = decode_from(&body, Some("text/html"), Some(&format!("www.example.{country}")));
+        assert_eq!(decoded.text, page, "{name} as {}", decoded.encoding);
+        let how = if *name == "UTF-8" { How::WellFormed } else { How::Guess };
+        assert_eq!(decoded.how, how, "{name}");
+    }
+}
+
+#[test]
+fn a_mark_is_stronger_than_every_label() {
+    let wide =
+        |text: &str, order: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let cases = [
+        ("UTF-8", "\u{feff}<meta charset=big5>č".as_bytes().to_vec(), "<meta charset=big5>č"),
+        ("UTF-16LE", wide("\u{feff}čaj 🍵", u16::to_le_bytes), "čaj 🍵"),
+        ("UTF-16BE", wide("\u{feff}čaj 🍵", u16::to_be_bytes), "čaj 🍵"),
+    ];
+    for (name, body, text) in cases {
+        let decoded = decode(&body, Some("text/html; charset=koi8-r"));
+        assert_eq!((decoded.encoding, &*decoded.text), (name, text));
+        assert_eq!(decoded.how, How::ByteOrderMark);
+    }
+}
+
+#[test]
+fn who_is_asked_first() {
+    let koi8 = |text: &str| Encoding::for_label(b"koi8-r").unwrap().encode(text).0.into_owned();
+    let cases = [
+        (
+            "the header before the page",
+            koi8("<meta charset=big5>Да"),
+            Some("text/html; charset=koi8-r"),
+            "KOI8-R",
+            How::ContentType,
+        ),
+        (
+            "an unknown label counts as none",
+            koi8("<meta charset=koi8-r>Да"),
+            Some("text/html; charset=x"),
+            "KOI8-R",
+            How::Meta,
+        ),
+        (
+            "XML",
+            koi8("<?xml version='1.0' encoding='koi8-r'?><a>Да</a>"),
+            None,
+            "KOI8-R",
+            How::XmlDeclaration,
+        ),
+        (
+            "the page said UTF-16, and could be read",
+            "<meta charset=utf-16>é".into(),
+            None,
+            "UTF-8",
+            How::Meta,
+        ),
+        (
+            "latin1 is Windows",
+            b"\x80".to_vec(),
+            Some("text/plain; charset=iso-8859-1"),
+            "windows-1252",
+            How::ContentType,
+        ),
+        (
+            "ASCII is Windows",
+            b"\x80".to_vec(),
+            Some("text/plain; charset=us-ascii"),
+            "windows-1252",
+            How::ContentType,
+        ),
+        ("plain ASCII", b"hello".to_vec(), None, "UTF-8", How::WellFormed),
+        ("nothing", Vec::new(), None, "UTF-8", How::WellFormed),
+    ];
+    for (name, body, content_type, encoding, how) in cases {
+        let decoded = decode(&body, content_type);
+        assert_eq!((decoded.encoding, decoded.how), (encoding, how), "{name}");
+    }
+}
+
+#[test]
+fn broken_bytes_are_shown_and_never_fail() {
+    let decoded = decode(b"a\xffb", Some("text/html; charset=utf-8"));
+    assert_eq!((&*decoded.text, decoded.malformed), ("a\u{fffd}b", true));
+    // Cut off in the middle of a letter: UTF-8 still.
+    let cut = decode("<p>kuća č".as_bytes().split_last().unwrap().1, None);
+    assert_eq!((cut.encoding, &*cut.text), ("UTF-8", "<p>kuća \u{fffd}"));
+    // An encoding that browsers refuse to read, for it served attacks.
+    let refused = decode(b"hello", Some("text/html; charset=iso-2022-kr"));
+    assert_eq!((refused.encoding, &*refused.text), ("replacement", "\u{fffd}"));
+}
+
+proptest::proptest! {
+    /// Any bytes become text, and UTF-8 becomes itself.
+    #[test]
+    fn any_bytes_become_text(body: Vec<u8>, label in "(text/html; charset=[a-z0-9-]{0,12})?") {
+        let _ = decode(&body, Some(&label));
+    }
+
+    #[test]
+    fn utf8_becomes_itself(text in "\\PC{0,60}") {
+        proptest::prop_assume!(!text.starts_with('\u{feff}'));
+        let decoded = decode(text.as_bytes(), Some("text/plain; charset=utf-8"));
+        proptest::prop_assert_eq!(&*decoded.text, &*text);
+    }
+}
