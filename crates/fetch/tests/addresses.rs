@@ -1,5 +1,7 @@
 //! Which addresses are connected to, whatever they are called.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod servers;
 
 use std::net::IpAddr;
@@ -294,7 +296,7 @@ async fn another_address_is_tried_where_one_does_not_answer() {
     assert_eq!(http.get(&request(&url)).await.unwrap().address, site.address);
 }
 
-async fn resolver(nameserver: std::net::SocketAddr, limits: DnsLimits) -> Resolver {
+fn resolver(nameserver: std::net::SocketAddr, limits: DnsLimits) -> Resolver {
     Resolver::new(DnsConfig { nameserver: Some(nameserver), limits, ..DnsConfig::default() }).unwrap()
 }
 
@@ -302,7 +304,7 @@ async fn resolver(nameserver: std::net::SocketAddr, limits: DnsLimits) -> Resolv
 async fn one_question_serves_all_who_ask_at_once_and_soon_after() {
     let (nameserver, asked) = name_server(|_, _| vec![ip("192.0.2.1")]).await;
     let limits = DnsLimits { least_ttl: servers::LONG, ..DnsLimits::default() };
-    let resolver = resolver(nameserver, limits).await;
+    let resolver = resolver(nameserver, limits);
     let (a, b, c) = tokio::join!(
         resolver.lookup("a.example"),
         resolver.lookup("a.example"),
@@ -316,7 +318,7 @@ async fn one_question_serves_all_who_ask_at_once_and_soon_after() {
 #[tokio::test]
 async fn names_that_do_not_exist_are_remembered_too() {
     let (nameserver, asked) = name_server(|_, _| vec![]).await;
-    let resolver = resolver(nameserver, DnsLimits::default()).await;
+    let resolver = resolver(nameserver, DnsLimits::default());
     for _ in 0..3 {
         let error = resolver.lookup("nowhere.example").await.unwrap_err();
         assert_eq!(error, DnsError::NoAddress { host: "nowhere.example".to_owned() });
@@ -328,7 +330,7 @@ async fn names_that_do_not_exist_are_remembered_too() {
 async fn only_so_many_addresses_of_a_name_are_kept() {
     let (nameserver, _) =
         name_server(|_, _| (0..50).map(|last| ip(&format!("192.0.2.{last}"))).collect()).await;
-    let resolver = resolver(nameserver, DnsLimits { addresses: 3, ..DnsLimits::default() }).await;
+    let resolver = resolver(nameserver, DnsLimits { addresses: 3, ..DnsLimits::default() });
     assert_eq!(resolver.lookup("many.example").await.unwrap().len(), 3);
 }
 
@@ -336,8 +338,7 @@ async fn only_so_many_addresses_of_a_name_are_kept() {
 async fn a_name_server_that_is_silent_is_not_waited_for() {
     let silent = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let limit = Duration::from_millis(50);
-    let resolver =
-        resolver(silent.local_addr().unwrap(), DnsLimits { time: limit, ..DnsLimits::default() }).await;
+    let resolver = resolver(silent.local_addr().unwrap(), DnsLimits { time: limit, ..DnsLimits::default() });
     let error = resolver.lookup("slow.example").await.unwrap_err();
     assert_eq!(error, DnsError::TimedOut { host: "slow.example".to_owned(), limit });
 }

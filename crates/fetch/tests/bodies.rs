@@ -1,5 +1,7 @@
 //! Bodies: their lengths, their encodings, and where they are cut off.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod servers;
 
 use std::io::Write;
@@ -43,12 +45,15 @@ fn chunked(chunks: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
+/// A name, what the server says, and what is made of it.
+type Case<'a> = (&'a str, Vec<u8>, &'a [u8], Option<CutOff>);
+
 #[tokio::test]
 async fn bodies_are_whole_or_cut_off() {
     let big = vec![b'x'; 300_000];
     let ended = |chunks: &[&[u8]], end: &str| [chunked(chunks), end.as_bytes().to_vec()].concat();
     let head = |headers: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{headers}\r\n{body}").into_bytes();
-    let cases: [(&str, Vec<u8>, &[u8], Option<CutOff>); 14] = [
+    let cases: [Case<'_>; 14] = [
         ("empty", answer("", b""), b"", None),
         ("with a length", answer("", b"hello"), b"hello", None),
         ("large, with a length", answer("", &big), &big, None),
@@ -117,7 +122,7 @@ async fn unknown_encodings_are_kept_and_named() {
 
 #[tokio::test]
 async fn bad_encodings_are_cut_off_where_they_fail() {
-    let text: String = (0..60_000).map(|line| format!("line {line}\n")).collect();
+    let text = (0..60_000).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
     for (name, encode) in ENCODINGS {
         let wire = encode(text.as_bytes());
         let half = answer(&format!("Content-Encoding: {name}\r\n"), &wire[..wire.len() / 2]);
@@ -191,7 +196,7 @@ async fn endless_bodies_end_at_the_limit() {
 
 #[tokio::test]
 async fn a_request_can_have_a_limit_of_its_own() {
-    let address = says(answer("", &[b'a'; 20_000])).await;
+    let address = says(answer("", &vec![b'a'; 20_000])).await;
     let http = limited(|limits| (limits.body_bytes, limits.wire_bytes) = (5_000, 5_000));
     let cases = [
         (None, 5_000, Some(CutOff::BodyLimit)),

@@ -1,5 +1,7 @@
 //! One request and its answer: headers, time, connections and everything that can go wrong.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod servers;
 
 use std::sync::Arc;
@@ -15,7 +17,8 @@ use servers::{LONG, Site, answer, config, get, get_with, limited, raw, read_head
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-const SHORT: Duration = Duration::from_millis(100);
+/// Passes in some tests; long enough to connect on a machine that has much else to do.
+const SHORT: Duration = Duration::from_millis(500);
 
 /// A server that keeps the heads of the requests it got.
 async fn listening() -> (std::net::SocketAddr, tokio::sync::mpsc::UnboundedReceiver<String>) {
@@ -141,16 +144,15 @@ async fn a_304_that_names_a_length_and_an_encoding_is_whole() {
 async fn one_connection_serves_many_requests() {
     let site = Site::new(|_| Response::new(Full::from("page"))).await;
     let http = Http::new(config()).unwrap();
-    let mut connects = Vec::new();
-    for _ in 0..5 {
-        // The connection is given back by a task of its own.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    let mut connects = 0;
+    for _ in 0..50 {
         let page = http.clone().get(&request(&site.url("/"))).await.unwrap();
-        connects.push(page.timings.connect.is_some());
+        connects += usize::from(page.timings.connect.is_some());
         assert!(page.timings.first_byte <= page.timings.whole);
     }
-    assert_eq!(connects, [true, false, false, false, false]);
-    assert_eq!(site.connections.load(Ordering::SeqCst), 1);
+    // A connection is given back by a task of its own, so that the next request may just miss it.
+    assert!((1..=5).contains(&connects), "{connects}");
+    assert!(site.connections.load(Ordering::SeqCst) <= 5);
 }
 
 #[tokio::test]
@@ -165,7 +167,7 @@ async fn headers_that_trickle_are_not_waited_for() {
     .await;
     let failure = get_with(&limited(|limits| limits.first_byte = SHORT), address).await.unwrap_err();
     assert_eq!(failure.class(), Class::TimedOut(Phase::FirstByte));
-    assert_eq!(failure.to_string(), "127.0.0.1 did not answer within 100ms");
+    assert_eq!(failure.to_string(), "127.0.0.1 did not answer within 500ms");
 }
 
 #[tokio::test]
@@ -208,7 +210,7 @@ async fn a_server_that_agrees_on_nothing_is_not_waited_for() {
     let http = limited(|limits| limits.connect = SHORT);
     let failure = http.get(&request(&url)).await.unwrap_err();
     assert_eq!(failure.class(), Class::TimedOut(Phase::Connect));
-    assert_eq!(failure.to_string(), "127.0.0.1 was not connected to within 100ms");
+    assert_eq!(failure.to_string(), "127.0.0.1 was not connected to within 500ms");
 }
 
 #[tokio::test]
@@ -267,8 +269,13 @@ async fn a_connection_that_ends_at_its_second_request_was_used() {
     .await;
     let http = Http::new(config()).unwrap();
     get_with(&http, address).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    let failure = get_with(&http, address).await.unwrap_err();
+    // Until a request finds one of the connections that its predecessors left.
+    let failure = loop {
+        match get_with(&http, address).await {
+            Ok(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            Err(failure) => break failure,
+        }
+    };
     assert_eq!(failure, Failure::Closed { host: "127.0.0.1".to_owned(), reused: true });
 }
 

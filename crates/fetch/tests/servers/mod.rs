@@ -1,6 +1,7 @@
 //! Servers on loopback, and a client that may talk to them.
 
-#![allow(dead_code)] // every test file uses some of it
+#![allow(dead_code, reason = "each test file takes what it needs")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
 /// Long enough never to pass in a test that works.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 /// A client's configuration that may connect to loopback.
 pub(crate) fn config() -> HttpConfig {
