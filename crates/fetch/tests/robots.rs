@@ -131,6 +131,7 @@ fn the_longest_rule_decides() {
         ("the order does not count", "Allow: /p\nDisallow: /", "/x", denied(3)),
         ("a wildcard counts as one octet", "Disallow: /*.php\nAllow: /shop.", "/shop.php", allowed(3)),
         ("and so can make a rule the longer one", "Disallow: /*.php\nAllow: /shop", "/shop.php", denied(2)),
+        ("each of several wildcards counts", "Disallow: //*$\nAllow: /**$", "//", allowed(3)),
         ("an end counts as one", "Disallow: /a$\nAllow: /a", "/a", denied(2)),
         ("an end that is not reached", "Disallow: /a$\nAllow: /a", "/ab", allowed(3)),
         ("an escape counts as what it means", "Disallow: /%61%62\nAllow: /abc", "/abcd", allowed(3)),

@@ -95,15 +95,9 @@ fn normalised(path: &[u8], asterisk: Asterisk) -> Vec<u8> {
             continue;
         }
         rest = after;
-        if *byte == b'*' && asterisk == Asterisk::Any {
-            // Two in a row mean no more than one.
-            if text.last() != Some(&b'*') {
-                text.push(b'*');
-            }
-            continue;
-        }
+        let is_wildcard = *byte == b'*' && asterisk == Asterisk::Any;
         let is_plain = is_unreserved(*byte) || HARMLESS.contains(byte) || SEPARATING.contains(byte);
-        push(&mut text, *byte, is_plain);
+        push(&mut text, *byte, is_plain || is_wildcard);
     }
     text
 }
