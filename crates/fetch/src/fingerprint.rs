@@ -44,6 +44,14 @@ pub struct Fingerprint {
     pub content: String,
 }
 
+impl Fingerprint {
+    /// That of bytes that are what they are: a file, an address.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let exact = shortened(blake3::hash(bytes));
+        Self { content: exact.clone(), exact }
+    }
+}
+
 /// The part of a body that counts as its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {

@@ -24,6 +24,8 @@ pub struct Host {
     pub crawl_delay: Option<Interval>,
     /// The lease that it handed out last.
     pub last_lease: Option<Token>,
+    /// Who visits it for no entry, and until when at the latest.
+    pub visitor: Option<(Token, Moment)>,
     /// How many entries it has handed out.
     pub served: u64,
     /// How many fetches were completed.
@@ -132,6 +134,7 @@ impl Host {
     /// Every gate of the host, with the time at which it opens.
     pub fn gates(&self, in_flight: InFlight, politeness: &Politeness, is_plain: bool) -> [(Gate, Moment); 6] {
         let settings = &self.settings;
+        let in_flight = self.with_visitor(in_flight);
         let limit = self.in_flight_limit(politeness, is_plain);
         let busy = in_flight.count >= limit;
         let first_expiry = in_flight.first_expiry.unwrap_or(Moment::NEVER);
@@ -150,6 +153,13 @@ impl Host {
             (Gate::FetchLimit, limit_opens),
             (Gate::Robots, robots.map_or(Moment::ZERO, |robots| robots.expires)),
         ]
+    }
+
+    /// What is under way, a visitor included. One that never left counts until its time is over.
+    fn with_visitor(&self, in_flight: InFlight) -> InFlight {
+        let Some((_, until)) = self.visitor else { return in_flight };
+        let first_expiry = in_flight.first_expiry.map_or(until, |expiry| expiry.min(until));
+        InFlight { count: in_flight.count.saturating_add(1), first_expiry: Some(first_expiry) }
     }
 
     /// When the last of its gates opens.

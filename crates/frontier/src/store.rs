@@ -22,7 +22,7 @@ use crate::moment::Moment;
 use crate::verbs::{
     Completed, Discovery, EntryView, EventRow, FetchRow, Frontier, HostChange, HostFilter, HostView, Image,
     JobView, LeaseAnswer, LeaseChange, LeaseRequest, ListFilter, ListPage, NewJob, Note, Page, PlanFilter,
-    Planned, Report, Started, Stats, Steer, Target,
+    Planned, Report, Started, Stats, Steer, Target, Visit,
 };
 
 /// A store in this process: it runs a function of the engine as one transaction.
@@ -90,6 +90,14 @@ impl<S: LocalStore> Frontier for S {
 
     async fn fetches(&self, from: u64, limit: usize) -> Result<Vec<FetchRow>> {
         self.transact(None, |tx, _| tx.fetches(from, limit))
+    }
+
+    async fn visit(&self, host: &str, hold: Interval, now: Timestamp) -> Result<Visit> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::visit(tx, host, hold, now))
+    }
+
+    async fn leave(&self, tokens: &[(String, Token)], now: Timestamp) -> Result<()> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::leave(tx, tokens, now))
     }
 
     async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<HostView>> {

@@ -50,6 +50,11 @@ pub trait Frontier: Send + Sync {
     async fn noted(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>>;
     /// The fetches that were made, from a position on.
     async fn fetches(&self, from: u64, limit: usize) -> Result<Vec<FetchRow>>;
+    /// Asks a host for one fetch that is for no entry, such as its robots.txt: it waits its turn and counts like any
+    /// other.
+    async fn visit(&self, host: &str, hold: Interval, now: Timestamp) -> Result<Visit>;
+    /// Ends visits.
+    async fn leave(&self, tokens: &[(String, Token)], now: Timestamp) -> Result<()>;
     /// Changes what is set for hosts; a host that is not known yet is made known.
     async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<HostView>>;
     /// Starts a job: a collection of its own that ends.
@@ -329,6 +334,15 @@ pub struct Sent {
 /// The key under which the text of a page is kept.
 pub fn text_key(collection: &str, url: &str) -> String {
     format!("text {collection} {url}")
+}
+
+/// Whether a host can be visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// Now; to be left with this token.
+    Welcome(Token),
+    /// Not before this, because of a gate.
+    Closed(Moment, Gate),
 }
 
 /// Something to write down.

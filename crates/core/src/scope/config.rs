@@ -71,6 +71,48 @@ pub struct Profile {
     /// Parameters that do not count, such as `sid` or `utm_*`.
     #[serde(default)]
     pub strip_params: Vec<String>,
+    /// How pages are read.
+    #[serde(default)]
+    pub reading: Reading,
+}
+
+/// How pages are read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reading {
+    /// Whether pages are also found through the sitemaps that robots.txt names.
+    pub sitemaps: bool,
+    /// Leave out links that are marked `nofollow`.
+    pub respect_nofollow: bool,
+    /// Follow no link of a page that asks for that, by `meta robots` or `X-Robots-Tag`.
+    pub respect_meta_robots: bool,
+    /// What makes a page count as changed.
+    pub change: ChangeBy,
+    /// A CSS selector of the part that counts.
+    pub content: Option<String>,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self {
+            sitemaps: true,
+            respect_nofollow: false,
+            respect_meta_robots: true,
+            change: ChangeBy::default(),
+            content: None,
+        }
+    }
+}
+
+/// What makes a page count as changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeBy {
+    /// What it says to its readers.
+    #[default]
+    Content,
+    /// Any byte.
+    Exact,
 }
 
 impl Profile {
@@ -93,6 +135,7 @@ impl Profile {
             traps: Traps::default(),
             sort_query: false,
             strip_params: Vec::new(),
+            reading: Reading::default(),
         }
     }
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use forager_core::time::Interval;
+
 use super::{Tx, settle};
 use crate::catalog::Kind;
-use crate::entry::{CollectionId, HostId};
+use crate::entry::{CollectionId, HostId, Token};
 use crate::error::{Error, Result};
+use crate::host::Gate;
 use crate::moment::Moment;
-use crate::verbs::{HostChange, HostFilter, HostView};
+use crate::verbs::{HostChange, HostFilter, HostView, Visit};
 
 /// Changes what is set for hosts.
 pub(crate) fn set_hosts<T: Tx>(tx: &mut T, changes: &[HostChange], now: Moment) -> Result<Vec<HostView>> {
@@ -36,6 +39,43 @@ pub(crate) fn set_hosts<T: Tx>(tx: &mut T, changes: &[HostChange], now: Moment) 
     }
     let queued = queued_by_host(tx, None);
     Ok(touched.into_iter().map(|id| view(tx, id, &queued, now)).collect())
+}
+
+/// Asks a host for one fetch that is for no entry.
+pub(crate) fn visit<T: Tx>(tx: &mut T, key: &str, hold: Interval, now: Moment) -> Result<Visit> {
+    settle(tx, now)?;
+    let id = tx.host_of(None, key);
+    let (mut host, politeness) = (tx.host(id).clone(), tx.settings().politeness);
+    if host.visitor.is_some_and(|(_, until)| until <= now) {
+        host.visitor = None;
+    }
+    if let Some((_, until)) = host.visitor {
+        return Ok(Visit::Closed(until, Gate::InFlight));
+    }
+    let opens = host.opens(tx.in_flight(id), &politeness, false);
+    if let (false, Some(gate)) = (opens.is_open(now), opens.gate) {
+        return Ok(Visit::Closed(opens.at, gate));
+    }
+    let token = tx.next_token();
+    host.served += 1;
+    host.next_allowed = now.after_millis(host.delay_millis(key, &politeness, false));
+    host.visitor = Some((token, now.after(hold)));
+    tx.set_host(id, host);
+    Ok(Visit::Welcome(token))
+}
+
+/// Ends visits. One that is over already stays over.
+pub(crate) fn leave<T: Tx>(tx: &mut T, tokens: &[(String, Token)], now: Moment) -> Result<()> {
+    settle(tx, now)?;
+    for (key, token) in tokens {
+        let id = tx.host_of(None, key);
+        let mut host = tx.host(id).clone();
+        if host.visitor.is_some_and(|(visitor, _)| visitor == *token) {
+            host.visitor = None;
+            tx.set_host(id, host);
+        }
+    }
+    Ok(())
 }
 
 /// Hosts in the order they became known.

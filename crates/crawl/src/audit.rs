@@ -1,0 +1,1 @@
+//! Proof of politeness, from the log of fetches.

@@ -1,0 +1,35 @@
+//! How a crawl behaves.
+
+use forager_core::time::Interval;
+use forager_fetch::http::ConfigError;
+
+/// How a crawl behaves, whatever it fetches.
+#[derive(Clone, Debug)]
+pub struct CrawlConfig {
+    /// The name by which robots.txt addresses us.
+    pub product_token: String,
+    /// How many fetches may be under way altogether.
+    pub at_once: usize,
+    /// How long a page is held: longer than any fetch takes.
+    pub hold: Interval,
+}
+
+impl Default for CrawlConfig {
+    fn default() -> Self {
+        Self { product_token: "forager".to_owned(), at_once: 64, hold: Interval::from_secs_f64(600.0) }
+    }
+}
+
+/// What can stop a crawl.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The queue failed.
+    #[error(transparent)]
+    Queue(#[from] forager_frontier::Error),
+    /// Nothing can be fetched with these settings.
+    #[error(transparent)]
+    Http(#[from] ConfigError),
+}
+
+/// What comes of a crawl.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

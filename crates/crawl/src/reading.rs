@@ -1,0 +1,176 @@
+//! What an answer means: links, what the page is known by, and what has changed.
+
+use forager_core::scope::config::ChangeBy;
+use forager_core::url::FetchUrl;
+use forager_fetch::difference;
+use forager_fetch::directives::Directives;
+use forager_fetch::encoding;
+use forager_fetch::fingerprint::{self, Fingerprint, Form, RULES};
+use forager_fetch::http::Response;
+use forager_fetch::links::{self, LinkOptions, PageLinks};
+use forager_fetch::sitemap;
+use forager_frontier::entry::{How, Validators};
+use forager_frontier::verbs::{Difference, Link};
+
+use crate::options::PageOptions;
+
+/// What was made of an answer.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// Links, and where it redirects to.
+    pub links: Vec<Link>,
+    /// The title of the page.
+    pub title: Option<String>,
+    /// What the content is known by.
+    pub fingerprint: Option<String>,
+    /// What it says, line by line.
+    pub text: Option<String>,
+    /// Where it redirects to.
+    pub redirect: Option<String>,
+    /// What the server knows this version by.
+    pub validators: Validators,
+}
+
+/// Reads an answer to a request for `url`. A page that was found as a listing is read as a sitemap.
+pub fn read(
+    response: &Response,
+    url: &FetchUrl,
+    how: How,
+    options: &PageOptions,
+    product_token: &str,
+) -> Reading {
+    let mut reading = Reading { validators: validators(response), ..Reading::default() };
+    if (300..400).contains(&response.status) {
+        reading.follow(response, url);
+        return reading;
+    }
+    if !(200..300).contains(&response.status) {
+        return reading;
+    }
+    if how == How::Listing {
+        reading.read_listing(response, url);
+        return reading;
+    }
+    reading.read_page(response, url, options, product_token);
+    reading
+}
+
+impl Reading {
+    /// A redirect is a link; and when it leads elsewhere, the page has changed.
+    fn follow(&mut self, response: &Response, url: &FetchUrl) {
+        let target = response.location().and_then(|location| url.join(location).ok());
+        if let Some(target) = target.filter(|_| response.status != 304) {
+            let target = target.as_str().to_owned();
+            self.fingerprint = Some(known_by(&Fingerprint::of_bytes(target.as_bytes())));
+            self.redirect = Some(target.clone());
+            self.links.push(Link { url: target, how: How::Redirect, ..Link::default() });
+        }
+    }
+
+    fn read_listing(&mut self, response: &Response, url: &FetchUrl) {
+        let listing = sitemap::read(&response.body, url, response.content_type());
+        let link = |how| {
+            move |item: sitemap::Item| Link { url: item.url.as_str().to_owned(), how, ..Link::default() }
+        };
+        self.links.extend(listing.sitemaps.into_iter().map(link(How::Listing)));
+        self.links.extend(listing.urls.into_iter().map(link(How::Sitemap)));
+        self.fingerprint = Some(known_by(&Fingerprint::of_bytes(&response.body)));
+    }
+
+    fn read_page(&mut self, response: &Response, url: &FetchUrl, options: &PageOptions, token: &str) {
+        let form = Form::of(response.content_type(), &response.body);
+        let decoded = match form {
+            Form::Binary => None,
+            Form::Html | Form::Text => {
+                Some(encoding::decode_from(&response.body, response.content_type(), Some(url.host())))
+            }
+        };
+        let text = decoded.as_ref().map_or("", |decoded| &*decoded.text);
+        if form == Form::Html {
+            let page = links::extract(text, url, &link_options(token));
+            self.links = follow_links(&page, response, options, token);
+            self.title = page.title;
+        }
+        let taken = fingerprint::take(&response.body, text, form, options.content.as_ref());
+        self.fingerprint = Some(known_by(&taken.fingerprint));
+        self.text = (options.comes_back && form != Form::Binary).then_some(taken.lines);
+    }
+}
+
+fn link_options(token: &str) -> LinkOptions {
+    LinkOptions { product_token: token.to_owned(), ..LinkOptions::default() }
+}
+
+/// The links of a page that may be followed.
+fn follow_links(page: &PageLinks, response: &Response, options: &PageOptions, token: &str) -> Vec<Link> {
+    let tags = response.headers.get_all("x-robots-tag");
+    let tags = tags.iter().filter_map(|value| value.to_str().ok());
+    if options.respect_meta_robots && Directives::read(tags, &page.robots_meta, token).nofollow {
+        return Vec::new();
+    }
+    let wanted = page.links.iter().filter(|link| !(options.respect_nofollow && link.rel.nofollow));
+    let link = |link: &links::Link| Link {
+        url: link.url.as_str().to_owned(),
+        how: if link.kind == links::Kind::Refresh { How::Redirect } else { How::Link },
+        in_header: link.in_header,
+        text: link.text.clone(),
+        title: link.title.clone(),
+        ..Link::default()
+    };
+    wanted.map(link).collect()
+}
+
+fn validators(response: &Response) -> Validators {
+    Validators {
+        etag: response.etag().map(str::to_owned),
+        last_modified: response.last_modified().map(str::to_owned),
+    }
+}
+
+/// A fingerprint as the queue keeps it: the version of the rules, the content, the exact bytes.
+fn known_by(fingerprint: &Fingerprint) -> String {
+    format!("{RULES}:{}.{}", fingerprint.content, fingerprint.exact)
+}
+
+/// Whether a page has changed; none if that cannot be told, because it was never read, or by other rules.
+pub fn has_changed(before: Option<&str>, now: Option<&str>, by: ChangeBy) -> Option<bool> {
+    let part = |text: &str| -> Option<(String, String)> {
+        let (rules, rest) = text.split_once(':')?;
+        let (content, exact) = rest.split_once('.')?;
+        let counted = match by {
+            ChangeBy::Content => content,
+            ChangeBy::Exact => exact,
+        };
+        Some((rules.to_owned(), counted.to_owned()))
+    };
+    let (before, now) = (part(before?)?, part(now?)?);
+    (before.0 == now.0).then(|| before.1 != now.1)
+}
+
+/// What has changed between two texts of a page.
+pub fn difference(before: &str, now: &str) -> Difference {
+    let found = difference::lines(before, now, difference::Limits::default());
+    Difference { added: found.added, removed: found.removed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_as_changed() {
+        use ChangeBy::{Content, Exact};
+        let table = [
+            ("never read", None, Some("1:a.b"), Content, None),
+            ("the same", Some("1:a.b"), Some("1:a.b"), Exact, Some(false)),
+            ("other bytes", Some("1:a.b"), Some("1:a.c"), Content, Some(false)),
+            ("other bytes, and they count", Some("1:a.b"), Some("1:a.c"), Exact, Some(true)),
+            ("other content", Some("1:a.b"), Some("1:x.c"), Content, Some(true)),
+            ("by other rules", Some("0:a.b"), Some("1:x.c"), Content, None),
+            ("given by somebody else", Some("etag"), Some("1:x.c"), Content, None),
+        ];
+        for (name, before, now, by, want) in table {
+            assert_eq!(has_changed(before, now, by), want, "{name}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The robots.txt of every site: asked for when it is needed, kept for others and for later.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forager_core::time::Interval;
+use forager_core::url::FetchUrl;
+use forager_fetch::http::{CutOff, Http, Request, Response};
+use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Rules, of_answer};
+use forager_frontier::verbs::{FetchRow, Note, Visit};
+use forager_frontier::{Frontier, Moment};
+use jiff::Timestamp;
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::clock::Clock;
+use crate::config::Result;
+
+/// How many redirects of robots.txt are followed.
+const MOST_REDIRECTS: usize = 5;
+/// How many sites are kept in mind; those of others are read from the queue again.
+const MOST_KNOWN: usize = 50_000;
+/// How long the place that robots.txt was moved to may keep us waiting.
+const PATIENCE: Interval = Interval::MINUTE;
+
+/// The rules of a site, and whether finding them out took a request.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The rules.
+    pub rules: Arc<Rules>,
+    /// Whether the host was just asked for them, so that it has to be left alone for a while.
+    pub was_asked: bool,
+}
+
+/// Where the rules of sites are known.
+pub struct Office {
+    frontier: Arc<dyn Frontier>,
+    http: Http,
+    clock: Clock,
+    token: String,
+    sites: Mutex<HashMap<String, Arc<AsyncMutex<Option<Known>>>>>,
+}
+
+struct Known {
+    rules: Arc<Rules>,
+    expires: Timestamp,
+}
+
+impl Office {
+    /// An office that knows what the queue knows.
+    pub fn new(frontier: Arc<dyn Frontier>, http: Http, clock: Clock, product_token: String) -> Self {
+        Self { frontier, http, clock, token: product_token, sites: Mutex::default() }
+    }
+
+    /// The rules for a URL. Where nobody knows them, the host is asked in the turn of the caller; others who want
+    /// the same meanwhile wait for the answer.
+    pub async fn rules(&self, url: &FetchUrl) -> Result<Found> {
+        let origin = origin(url);
+        let site = self.site(&origin);
+        let mut known = site.lock().await;
+        if let Some(known) = known.as_ref().filter(|known| known.expires > self.clock.now()) {
+            return Ok(Found { rules: known.rules.clone(), was_asked: false });
+        }
+        let key = note_key(&origin);
+        let kept = self.frontier.noted(std::slice::from_ref(&key)).await?.pop().flatten();
+        let copy = kept.and_then(|bytes| postcard::from_bytes::<Copy>(&bytes).ok());
+        let fresh = copy.as_ref().filter(|copy| copy.is_fresh(self.clock.now()));
+        let (copy, was_asked) = match fresh {
+            Some(copy) => (copy.clone(), false),
+            None => (self.ask(url, &key, copy.as_ref()).await?, true),
+        };
+        let rules = Arc::new(copy.rules(&self.token));
+        *known = Some(Known { rules: rules.clone(), expires: copy.expires });
+        Ok(Found { rules, was_asked })
+    }
+
+    fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
+        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        if sites.len() >= MOST_KNOWN {
+            sites.retain(|_, site| Arc::strong_count(site) > 1);
+        }
+        sites.entry(origin.to_owned()).or_default().clone()
+    }
+
+    /// Asks for robots.txt, and writes down what came of it, and what it asks for.
+    async fn ask(&self, url: &FetchUrl, key: &str, previous: Option<&Copy>) -> Result<Copy> {
+        let mut notes = Vec::new();
+        let copy = match self.follow(url, &mut notes).await? {
+            Ok(response) => of_answer(&outcome(&response, self.clock.now()), previous, self.clock.now()),
+            Err(outcome) => of_answer(&outcome, previous, self.clock.now()),
+        };
+        let delay = copy.rules(&self.token).robots().and_then(forager_fetch::robots::Robots::crawl_delay);
+        notes.push(Note::CrawlDelay(url.host().to_owned(), delay));
+        if let Some(file) = &copy.file {
+            notes.push(Note::Keep(file_key(&file.body), Some(file.body.clone())));
+        }
+        if let Ok(bytes) = postcard::to_allocvec(&copy) {
+            notes.push(Note::Keep(key.to_owned(), Some(bytes)));
+        }
+        self.frontier.note(&notes, self.clock.now()).await?;
+        Ok(copy)
+    }
+
+    /// Follows robots.txt to where it is. Every place but the first waits for its own turn.
+    async fn follow(
+        &self,
+        url: &FetchUrl,
+        notes: &mut Vec<Note>,
+    ) -> Result<std::result::Result<Response, Outcome<'static>>> {
+        let failed = |error: String| Ok(Err(Outcome::Failed { error }));
+        let mut at = match url.join("/robots.txt") {
+            Ok(at) => at,
+            Err(cause) => return failed(cause.to_string()),
+        };
+        for hop in 0..=MOST_REDIRECTS {
+            let visit = if hop == 0 { None } else { self.visit(at.host()).await? };
+            if hop > 0 && visit.is_none() {
+                return failed(format!("{} had no time for robots.txt", at.host()));
+            }
+            let (started, answer) = (self.clock.now(), self.get(&at).await);
+            notes.push(Note::Fetch(self.row(&at, started, answer.as_ref())));
+            if let Some(token) = visit {
+                self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
+            }
+            let response = match answer {
+                Ok(response) => response,
+                Err(failure) => return failed(failure.to_string()),
+            };
+            match response.location().filter(|_| (300..400).contains(&response.status)).map(|to| at.join(to))
+            {
+                Some(Ok(next)) => at = next,
+                Some(Err(cause)) => return failed(cause.to_string()),
+                None => return Ok(Ok(response)),
+            }
+        }
+        Ok(Err(Outcome::TooManyRedirects))
+    }
+
+    async fn get(&self, url: &FetchUrl) -> std::result::Result<Response, forager_fetch::http::Failure> {
+        let mut request = Request::new(url.clone());
+        request.body_bytes = Some(MAX_BYTES as u64 + 1);
+        request.accept = "text/plain,*/*;q=0.5";
+        self.http.get(&request).await
+    }
+
+    /// Waits for a turn at a host; none if it would take too long.
+    async fn visit(&self, host: &str) -> Result<Option<forager_frontier::entry::Token>> {
+        let give_up = PATIENCE.after(self.clock.now());
+        loop {
+            match self.frontier.visit(host, PATIENCE, self.clock.now()).await? {
+                Visit::Welcome(token) => return Ok(Some(token)),
+                Visit::Closed(until, _) if until.timestamp() > give_up => return Ok(None),
+                Visit::Closed(until, _) => self.clock.sleep_until(until.timestamp()).await,
+            }
+        }
+    }
+
+    fn row(
+        &self,
+        url: &FetchUrl,
+        started: Timestamp,
+        answer: std::result::Result<&Response, &forager_fetch::http::Failure>,
+    ) -> FetchRow {
+        let (result, bytes, robots) = match answer {
+            Ok(response) if response.status == 200 => {
+                (response.status.to_string(), response.wire_bytes, file_key(&response.body))
+            }
+            Ok(response) => (response.status.to_string(), response.wire_bytes, String::new()),
+            Err(failure) => (failure.to_string(), 0, String::new()),
+        };
+        FetchRow {
+            started: Moment::of(started),
+            ended: Moment::of(self.clock.now()),
+            host: url.host().to_owned(),
+            url: url.as_str().to_owned(),
+            result,
+            bytes,
+            robots,
+            ..FetchRow::default()
+        }
+    }
+}
+
+fn outcome(response: &Response, now: Timestamp) -> Outcome<'_> {
+    if let Some(cut @ (CutOff::Broken | CutOff::Time | CutOff::BadEncoding)) = response.cut_off {
+        return Outcome::Failed { error: cut.to_string() };
+    }
+    Outcome::Answer(Answer {
+        status: response.status,
+        body: &response.body,
+        is_cut: response.cut_off.is_some(),
+        cache_control: response.headers.get("cache-control").and_then(|value| value.to_str().ok()),
+        retry_after: response.retry_after(now),
+    })
+}
+
+/// The scheme, host and port that one robots.txt is for.
+pub fn origin(url: &FetchUrl) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}", url.scheme(), url.host())
+}
+
+/// The key under which the queue keeps the robots.txt of an origin.
+pub fn note_key(origin: &str) -> String {
+    format!("robots {origin}")
+}
+
+/// The key under which a text of robots.txt is kept as evidence.
+pub fn file_key(body: &[u8]) -> String {
+    let body = &body[..body.len().min(MAX_BYTES)];
+    format!("robots.txt {}", &blake3::hash(body).to_hex()[..32])
+}

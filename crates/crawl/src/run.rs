@@ -1,0 +1,271 @@
+//! The loop that ties it all together.
+
+use std::sync::Arc;
+
+use forager_fetch::http::{Http, HttpConfig};
+use forager_frontier::Frontier;
+use forager_frontier::entry::Token;
+use forager_frontier::verbs::{Completed, LeaseAnswer, LeaseRequest, Leased, Nothing, Outcome, Report};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::clock::Clock;
+use crate::config::{CrawlConfig, Result};
+use crate::options::OptionsOf;
+use crate::robots::Office;
+use crate::told::{Found, PageLine, Watcher};
+use crate::visit::{Turn, Visitor};
+
+/// What to crawl.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    /// Of this collection only.
+    pub collection: Option<String>,
+    /// Whether to stop when there is nothing left to do.
+    pub until_done: bool,
+}
+
+/// Whether a crawl goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stop {
+    /// It does.
+    #[default]
+    No,
+    /// It finishes what is under way.
+    Drain,
+    /// It drops what is under way; the queue has it again.
+    Now,
+}
+
+/// Why a crawl ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// There is nothing left to do.
+    Done,
+    /// What is left waits for a person: a host is blocked or at its limit, or something is disabled.
+    Stuck,
+    /// It was asked to stop.
+    Stopped(Stop),
+}
+
+/// Fetches what the queue hands out.
+pub struct Crawler {
+    visitor: Arc<Visitor>,
+    frontier: Arc<dyn Frontier>,
+    config: CrawlConfig,
+    clock: Clock,
+}
+
+/// A turn that is over.
+struct Over {
+    leased: Leased,
+    turn: Result<Turn>,
+}
+
+impl Crawler {
+    /// A crawler of this queue.
+    pub fn new(
+        frontier: Arc<dyn Frontier>,
+        http: HttpConfig,
+        config: CrawlConfig,
+        clock: Clock,
+    ) -> Result<Self> {
+        let http = Http::new(http)?;
+        let product_token = config.product_token.clone();
+        let office = Office::new(frontier.clone(), http.clone(), clock, product_token.clone());
+        let introduced = std::sync::Mutex::default();
+        let visitor = Visitor { frontier: frontier.clone(), http, office, clock, product_token, introduced };
+        Ok(Self { visitor: Arc::new(visitor), frontier, config, clock })
+    }
+
+    /// Crawls until there is nothing left, or until it is told to stop.
+    pub async fn run(
+        &self,
+        work: &Work,
+        mut stop: watch::Receiver<Stop>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Ended> {
+        let mut shift = Shift::new(self, work);
+        loop {
+            shift.hand_in(watcher).await?;
+            let asked = *stop.borrow_and_update();
+            if asked == Stop::Now {
+                shift.drop_everything().await?;
+                return Ok(Ended::Stopped(asked));
+            }
+            let nothing = if asked == Stop::No { shift.take_up().await? } else { None };
+            watcher.under_way(shift.under_way.len());
+            if shift.under_way.is_empty() {
+                match (asked, &nothing) {
+                    (Stop::Drain | Stop::Now, _) => return Ok(Ended::Stopped(asked)),
+                    (_, Some(Nothing::Empty)) if work.until_done => return Ok(Ended::Done),
+                    (_, Some(Nothing::Blocked { until: None })) if work.until_done => {
+                        return Ok(Ended::Stuck);
+                    }
+                    _ => {}
+                }
+            }
+            if let Some(nothing) = &nothing {
+                watcher.waits(nothing);
+            }
+            shift.wait(nothing, &mut stop).await;
+        }
+    }
+}
+
+/// What is going on at the moment.
+struct Shift<'c> {
+    crawler: &'c Crawler,
+    work: &'c Work,
+    under_way: Vec<Token>,
+    visits: JoinSet<()>,
+    sender: mpsc::UnboundedSender<Over>,
+    over: mpsc::UnboundedReceiver<Over>,
+    /// Turns that are over and not handed in.
+    finished: Vec<Over>,
+    arrivals: watch::Receiver<u64>,
+    options: OptionsOf,
+    /// Whether the queue may have something that it did not have before.
+    may_have_more: bool,
+}
+
+impl<'c> Shift<'c> {
+    fn new(crawler: &'c Crawler, work: &'c Work) -> Self {
+        // As many as are under way, and no more, can be sent.
+        let (sender, over) = mpsc::unbounded_channel();
+        let arrivals = crawler.frontier.arrivals();
+        Self {
+            crawler,
+            work,
+            under_way: Vec::new(),
+            visits: JoinSet::new(),
+            sender,
+            over,
+            finished: Vec::new(),
+            arrivals,
+            options: OptionsOf::default(),
+            may_have_more: true,
+        }
+    }
+
+    /// Leases as much as may be under way, and sets out. Says why there is nothing, if there is nothing.
+    async fn take_up(&mut self) -> Result<Option<Nothing>> {
+        let free = self.crawler.config.at_once.saturating_sub(self.under_way.len());
+        if free == 0 {
+            return Ok(None);
+        }
+        self.arrivals.mark_unchanged();
+        let request = LeaseRequest {
+            max: free,
+            per_host: free,
+            collection: self.work.collection.clone(),
+            host: None,
+            hold: self.crawler.config.hold,
+        };
+        let frontier = &self.crawler.frontier;
+        let LeaseAnswer { leased, nothing } = frontier.lease(&request, self.crawler.clock.now()).await?;
+        self.may_have_more = !leased.is_empty();
+        if !leased.is_empty() {
+            self.options.go_by(frontier.catalog().await?);
+        }
+        for leased in leased {
+            self.set_out(leased);
+        }
+        Ok(nothing)
+    }
+
+    fn set_out(&mut self, leased: Leased) {
+        let options = self.options.get(&leased.collection, leased.seed.as_deref());
+        let (visitor, sender) = (self.crawler.visitor.clone(), self.sender.clone());
+        self.under_way.push(leased.token);
+        self.visits.spawn(async move {
+            let turn = visitor.visit(&leased, &options).await;
+            // Whoever would read this is gone only when the crawl has ended.
+            let _ = sender.send(Over { leased, turn });
+        });
+    }
+
+    /// Reports what is over, all of it together.
+    async fn hand_in(&mut self, watcher: &mut dyn Watcher) -> Result<()> {
+        while let Ok(over) = self.over.try_recv() {
+            self.finished.push(over);
+        }
+        while self.visits.try_join_next().is_some() {}
+        if self.finished.is_empty() {
+            return Ok(());
+        }
+        let (mut reports, mut lines, mut spent) = (Vec::new(), Vec::new(), Vec::new());
+        for over in std::mem::take(&mut self.finished) {
+            self.under_way.retain(|token| *token != over.leased.token);
+            match over.turn? {
+                Turn::Reported(report, line) => {
+                    reports.push(*report);
+                    lines.push((*line, over.leased.rule));
+                }
+                Turn::Spent => spent.push(over.leased.token),
+            }
+        }
+        let (frontier, now) = (&self.crawler.frontier, self.crawler.clock.now());
+        if !spent.is_empty() {
+            frontier.release(&spent, now).await?;
+        }
+        if !reports.is_empty() {
+            let completed = frontier.complete(&reports, now).await?;
+            for ((report, completed), (line, why)) in reports.iter().zip(completed).zip(lines) {
+                tell(watcher, report, completed, line, why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for something to do.
+    async fn wait(&mut self, nothing: Option<Nothing>, stop: &mut watch::Receiver<Stop>) {
+        if self.may_have_more && self.under_way.len() < self.crawler.config.at_once {
+            // What was just handed out may not have been all; asking again costs little.
+            self.may_have_more = false;
+            return;
+        }
+        let until = nothing.and_then(|nothing| match nothing {
+            Nothing::NotDue { until } | Nothing::Throttled { until, .. } => Some(until),
+            Nothing::Blocked { until } => until,
+            Nothing::Empty => None,
+        });
+        let is_free = self.under_way.len() < self.crawler.config.at_once;
+        let alarm = async {
+            match until {
+                Some(until) => self.crawler.clock.sleep_until(until.timestamp()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            over = self.over.recv() => self.finished.extend(over),
+            _ = stop.changed() => {}
+            _ = self.arrivals.changed(), if is_free => {}
+            () = alarm, if is_free => {}
+        }
+    }
+
+    /// Stops what is under way; the queue has it again.
+    async fn drop_everything(&mut self) -> Result<()> {
+        self.visits.shutdown().await;
+        let now = self.crawler.clock.now();
+        self.crawler.frontier.release(&std::mem::take(&mut self.under_way), now).await?;
+        Ok(())
+    }
+}
+
+/// Tells what became of a page.
+fn tell(watcher: &mut dyn Watcher, report: &Report, completed: Completed, mut line: PageLine, why: Arc<str>) {
+    let found: Vec<Found> = report
+        .links
+        .iter()
+        .zip(completed.found)
+        .map(|(link, found)| Found { url: link.url.clone(), action: found.action, rule: found.rule })
+        .collect();
+    line.added = found.iter().filter(|found| found.action == forager_frontier::verbs::Action::Added).count();
+    line.changed = completed.changed;
+    line.outcome = Some(completed.outcome);
+    line.due = completed.due;
+    line.rule = if completed.outcome == Outcome::Again { completed.rule } else { why };
+    watcher.page(&line, &found);
+}

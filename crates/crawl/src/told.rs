@@ -1,0 +1,88 @@
+//! What a crawl tells of itself while it runs.
+
+use std::sync::Arc;
+
+use forager_frontier::Moment;
+use forager_frontier::verbs::{Action, Nothing, Outcome};
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// One fetch, for people and programs: a line of the crawl's output.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PageLine {
+    /// When the request was sent.
+    pub at: Timestamp,
+    /// What was requested.
+    pub url: String,
+    /// The HTTP status; none if there was no answer.
+    pub status: Option<u16>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The collection.
+    pub collection: String,
+    /// The seed that owns it.
+    pub seed: Option<String>,
+    /// How far from the seed it was found.
+    pub depth: u32,
+    /// Its priority.
+    pub priority: f64,
+    /// The page that led here, as it was found first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The media type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// Bytes of the body, decoded.
+    pub bytes: u64,
+    /// Bytes as they came over the wire.
+    pub wire_bytes: u64,
+    /// Milliseconds from the request to the last byte.
+    pub took: u64,
+    /// Why the body is not whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<String>,
+    /// Where it redirects to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<String>,
+    /// What the content is known by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// How many links it has.
+    pub links: usize,
+    /// How many of them are new in the queue.
+    pub added: usize,
+    /// Whether the page had changed.
+    pub changed: bool,
+    /// What robots.txt says of it.
+    pub robots: String,
+    /// What became of it.
+    pub outcome: Option<Outcome>,
+    /// When it is due again.
+    pub due: Option<Moment>,
+    /// Why it was fetched, and why it is due when it is.
+    pub rule: Arc<str>,
+}
+
+/// A link and what became of it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Found {
+    /// Where it leads.
+    pub url: String,
+    /// What was done with it.
+    pub action: Action,
+    /// The rule that decided.
+    pub rule: Arc<str>,
+}
+
+/// Who is told what a crawl does.
+pub trait Watcher: Send {
+    /// A page was fetched, and reported to the queue. Says what was found on it.
+    fn page(&mut self, page: &PageLine, found: &[Found]);
+    /// How many fetches are under way.
+    fn under_way(&mut self, _count: usize) {}
+    /// Nothing can be fetched now, and why.
+    fn waits(&mut self, _nothing: &Nothing) {}
+}

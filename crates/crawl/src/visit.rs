@@ -1,0 +1,190 @@
+//! One turn of a page: may it be fetched, what was the answer, what does it mean.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forager_core::url::FetchUrl;
+use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
+use forager_fetch::robots::Ruling;
+use forager_frontier::entry::How;
+use forager_frontier::verbs::{FetchError, Leased, Link, Report, Sent, text_key};
+use forager_frontier::{Frontier, Moment};
+use jiff::Timestamp;
+
+use crate::clock::Clock;
+use crate::config::Result;
+use crate::options::PageOptions;
+use crate::reading::{self, Reading};
+use crate::robots::{self, Office};
+use crate::told::PageLine;
+
+/// What visits need.
+pub(crate) struct Visitor {
+    pub(crate) frontier: Arc<dyn Frontier>,
+    pub(crate) http: Http,
+    pub(crate) office: Office,
+    pub(crate) clock: Clock,
+    pub(crate) product_token: String,
+    /// Sites whose sitemaps a collection was told of.
+    pub(crate) introduced: Mutex<HashSet<(String, String)>>,
+}
+
+/// How many of them are kept in mind.
+const MOST_INTRODUCED: usize = 100_000;
+
+/// What a turn came to.
+#[derive(Debug)]
+pub enum Turn {
+    /// The page was fetched, or must not be.
+    Reported(Box<Report>, Box<PageLine>),
+    /// The turn was spent on robots.txt; the page has to wait for another.
+    Spent,
+}
+
+impl Visitor {
+    /// Takes the turn of a page.
+    pub(crate) async fn visit(&self, leased: &Leased, options: &PageOptions) -> Result<Turn> {
+        let mut report = Report { token: leased.token.0, ..Report::default() };
+        let mut line = begin(leased, self.clock.now());
+        let url = match FetchUrl::parse(&leased.url) {
+            Ok(url) => url,
+            Err(cause) => {
+                report.error = Some(FetchError::Refused);
+                line.error = Some(cause.to_string());
+                return Ok(Turn::Reported(Box::new(report), Box::new(line)));
+            }
+        };
+        let found = self.office.rules(&url).await?;
+        let ruling = found.rules.verdict(&url);
+        if found.was_asked && !is_out_of_reach(&ruling) {
+            return Ok(Turn::Spent);
+        }
+        line.robots = ruling.to_string();
+        if !ruling.allowed {
+            report.error =
+                Some(if is_out_of_reach(&ruling) { FetchError::Network } else { FetchError::Robots });
+            line.error = Some(line.robots.clone());
+            return Ok(Turn::Reported(Box::new(report), Box::new(line)));
+        }
+        line.at = self.clock.now();
+        report.fetch = Some(Sent { at: Moment::of(line.at), robots: line.robots.clone() });
+        match self.get(request(&url, leased)).await {
+            Ok(response) => self.take_in(&response, (&url, leased), options, &mut report, &mut line).await?,
+            Err(failure) => {
+                report.error = Some(kind(&failure));
+                line.error = Some(failure.to_string());
+            }
+        }
+        line.took = millis(self.clock.now(), line.at);
+        if let Some(robots) = found.rules.robots().filter(|_| options.sitemaps)
+            && self.is_first_of(&leased.collection, &url)
+        {
+            report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
+        }
+        Ok(Turn::Reported(Box::new(report), Box::new(line)))
+    }
+
+    /// Whether this is the first page of its site that this crawl fetches for a collection: it brings along the
+    /// sitemaps. The queue knows them already after a restart, and does not mind.
+    fn is_first_of(&self, collection: &str, url: &FetchUrl) -> bool {
+        let mut introduced = self.introduced.lock().unwrap_or_else(PoisonError::into_inner);
+        if introduced.len() >= MOST_INTRODUCED {
+            introduced.clear();
+        }
+        introduced.insert((collection.to_owned(), robots::origin(url)))
+    }
+
+    /// Sends a request; once more, if it went to a connection that the server had closed meanwhile.
+    async fn get(&self, request: Request) -> std::result::Result<Response, Failure> {
+        match self.http.get(&request).await {
+            Err(Failure::Closed { reused: true, .. }) => self.http.get(&request).await,
+            answer => answer,
+        }
+    }
+
+    async fn take_in(
+        &self,
+        response: &Response,
+        (url, leased): (&FetchUrl, &Leased),
+        options: &PageOptions,
+        report: &mut Report,
+        line: &mut PageLine,
+    ) -> Result<()> {
+        line.status = Some(response.status);
+        line.bytes = response.body.len() as u64;
+        line.wire_bytes = response.wire_bytes;
+        line.media_type = response.content_type().map(str::to_owned);
+        line.cut_off = response.cut_off.map(|cut| cut.to_string());
+        report.status = Some(response.status);
+        report.bytes = response.wire_bytes;
+        report.retry_after = response.retry_after(self.clock.now());
+        if let Some(cut @ (CutOff::Broken | CutOff::Time)) = response.cut_off {
+            report.error = Some(if cut == CutOff::Time { FetchError::Timeout } else { FetchError::Network });
+            line.error = Some(format!("the page is not whole: {cut}"));
+            return Ok(());
+        }
+        let reading = reading::read(response, url, leased.how, options, &self.product_token);
+        let Reading { links, title, fingerprint, text, redirect, validators } = reading;
+        report.changed =
+            reading::has_changed(leased.fingerprint.as_deref(), fingerprint.as_deref(), options.change);
+        if let (Some(true), Some(text)) = (report.changed, &text) {
+            let key = text_key(&leased.collection, &leased.url);
+            let before = self.frontier.noted(&[key]).await?.pop().flatten();
+            let before = before.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+            report.difference = reading::difference(&before, text);
+        }
+        line.fingerprint.clone_from(&fingerprint);
+        (line.title, line.redirect, line.links) = (title, redirect, links.len());
+        (report.links, report.fingerprint, report.text, report.validators) =
+            (links, fingerprint, text, validators);
+        Ok(())
+    }
+}
+
+fn begin(leased: &Leased, now: Timestamp) -> PageLine {
+    PageLine {
+        at: now,
+        url: leased.url.clone(),
+        collection: leased.collection.clone(),
+        seed: leased.seed.clone(),
+        depth: leased.depth,
+        priority: f64::from(leased.priority.thousandths()) / 1000.0,
+        ..PageLine::default()
+    }
+}
+
+fn request(url: &FetchUrl, leased: &Leased) -> Request {
+    let mut request = Request::new(url.clone());
+    request.etag.clone_from(&leased.validators.etag);
+    request.last_modified.clone_from(&leased.validators.last_modified);
+    if leased.how == How::Listing {
+        request.body_bytes = Some(forager_fetch::sitemap::MAX_BYTES as u64 + 1);
+    }
+    request
+}
+
+fn listing(page: &FetchUrl, text: &str) -> Option<Link> {
+    let url = page.join(text).ok()?;
+    Some(Link { url: url.as_str().to_owned(), how: How::Listing, ..Link::default() })
+}
+
+fn is_out_of_reach(ruling: &Ruling) -> bool {
+    matches!(ruling.why, forager_fetch::robots::Why::Unreachable { .. })
+}
+
+fn kind(failure: &Failure) -> FetchError {
+    match failure.class() {
+        Class::TimedOut(_) => FetchError::Timeout,
+        Class::Dns | Class::Connect | Class::Tls | Class::Protocol => FetchError::Network,
+        Class::Url | Class::AddressRefused | Class::HeadersTooLarge => FetchError::Refused,
+    }
+}
+
+fn millis(later: Timestamp, earlier: Timestamp) -> u64 {
+    u64::try_from(later.duration_since(earlier).as_millis()).unwrap_or_default()
+}
+
+/// The address of robots.txt for a URL, to be shown.
+pub fn robots_url(url: &FetchUrl) -> String {
+    format!("{}/robots.txt", robots::origin(url))
+}
