@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use forager_core::scope::Profile;
-use forager_core::scope::config::ChangeBy;
+use forager_core::scope::config::Reading;
 use forager_core::scope::extent::Kind;
 use forager_core::url::Identity;
 use forager_fetch::fingerprint::ContentSelector;
@@ -13,16 +13,10 @@ use forager_frontier::catalog::Catalog;
 /// What a profile asks of the reading of its pages.
 #[derive(Clone, Debug, Default)]
 pub struct PageOptions {
-    /// What makes a page count as changed.
-    pub change: ChangeBy,
+    /// What it says. Sitemaps are only wanted where they are of use.
+    pub reading: Reading,
     /// The part of a page that counts.
     pub content: Option<ContentSelector>,
-    /// Leave out links that are marked `nofollow`.
-    pub respect_nofollow: bool,
-    /// Follow no link of a page that asks for that.
-    pub respect_meta_robots: bool,
-    /// Whether sitemaps are of use.
-    pub sitemaps: bool,
     /// Whether pages are fetched more than once, so that what they say has to be kept.
     pub comes_back: bool,
 }
@@ -31,13 +25,11 @@ impl PageOptions {
     /// What a profile asks. A selector that cannot be read counts as none; whoever takes in profiles checks it.
     pub fn of(profile: &Profile) -> Self {
         let reaches_out = profile.scope != Kind::Page && profile.depth != Some(0);
-        let reading = &profile.reading;
+        let mut reading = profile.reading.clone();
+        reading.sitemaps &= reaches_out;
         Self {
-            change: reading.change,
             content: reading.content.as_deref().and_then(|text| ContentSelector::parse(text).ok()),
-            respect_nofollow: reading.respect_nofollow,
-            respect_meta_robots: reading.respect_meta_robots,
-            sitemaps: reading.sitemaps && reaches_out,
+            reading,
             comes_back: profile.length != Some(1),
         }
     }

@@ -91,9 +91,9 @@ impl Reading {
             self.links = follow_links(&page, response, options, token);
             self.title = page.title;
         }
-        let taken = fingerprint::take(&response.body, text, form, options.content.as_ref());
-        self.fingerprint = Some(known_by(&taken.fingerprint));
-        self.text = (options.comes_back && form != Form::Binary).then_some(taken.lines);
+        let known = fingerprint::take(&response.body, text, form, options.content.as_ref());
+        self.fingerprint = Some(known_by(&known.fingerprint));
+        self.text = (options.comes_back && form != Form::Binary).then_some(known.lines);
     }
 }
 
@@ -105,10 +105,10 @@ fn link_options(token: &str) -> LinkOptions {
 fn follow_links(page: &PageLinks, response: &Response, options: &PageOptions, token: &str) -> Vec<Link> {
     let tags = response.headers.get_all("x-robots-tag");
     let tags = tags.iter().filter_map(|value| value.to_str().ok());
-    if options.respect_meta_robots && Directives::read(tags, &page.robots_meta, token).nofollow {
+    if options.reading.respect_meta_robots && Directives::read(tags, &page.robots_meta, token).nofollow {
         return Vec::new();
     }
-    let wanted = page.links.iter().filter(|link| !(options.respect_nofollow && link.rel.nofollow));
+    let wanted = page.links.iter().filter(|link| !(options.reading.respect_nofollow && link.rel.nofollow));
     let link = |link: &links::Link| Link {
         url: link.url.as_str().to_owned(),
         how: if link.kind == links::Kind::Refresh { How::Redirect } else { How::Link },

@@ -76,7 +76,7 @@ impl Visitor {
             }
         }
         line.took = millis(self.clock.now(), line.at);
-        if let Some(robots) = found.rules.robots().filter(|_| options.sitemaps)
+        if let Some(robots) = found.rules.robots().filter(|_| options.reading.sitemaps)
             && self.is_first_of(&leased.collection, &url)
         {
             report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
@@ -125,8 +125,11 @@ impl Visitor {
         }
         let reading = reading::read(response, url, leased.how, options, &self.product_token);
         let Reading { links, title, fingerprint, text, redirect, validators } = reading;
-        report.changed =
-            reading::has_changed(leased.fingerprint.as_deref(), fingerprint.as_deref(), options.change);
+        report.changed = reading::has_changed(
+            leased.fingerprint.as_deref(),
+            fingerprint.as_deref(),
+            options.reading.change,
+        );
         if let (Some(true), Some(text)) = (report.changed, &text) {
             let key = text_key(&leased.collection, &leased.url);
             let before = self.frontier.noted(&[key]).await?.pop().flatten();
