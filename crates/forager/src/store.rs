@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use forager_frontier::{Durability, Embedded, Error, Options};
+use forager_frontier::{Durability, Embedded, Error, Memory, Options};
 use jiff::Timestamp;
 
 use crate::cli::StoreArgs;
@@ -90,6 +90,34 @@ impl Lazy<'_> {
             closed @ None => Ok(closed.insert(Store::open(self.args, self.missing)?)),
         }
     }
+
+    /// Tries a call that may fail for what it is asked. Where there is no queue yet it is tried on one in memory, so
+    /// that a call that fails leaves no empty folder behind.
+    pub(crate) fn rehearse(
+        &self,
+        call: impl FnOnce(&Memory, Timestamp) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        match self.store {
+            Some(_) => Ok(()),
+            None => rehearse(self.args, call),
+        }
+    }
+}
+
+/// Tries a call on a queue in memory, where there is none on disk yet.
+pub(crate) fn rehearse(
+    args: &StoreArgs,
+    call: impl FnOnce(&Memory, Timestamp) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    if is_there(args)? {
+        return Ok(());
+    }
+    call(&Memory::new(Config::load(&args.config)?.settings())?, args.now.get())
+}
+
+/// Whether there is a queue, or something else where it would be.
+pub(crate) fn is_there(args: &StoreArgs) -> anyhow::Result<bool> {
+    Ok(!is_nothing(&folder(args, &Config::load(&args.config)?)))
 }
 
 /// Whether a call failed only because another process has the queue.

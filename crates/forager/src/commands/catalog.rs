@@ -14,6 +14,7 @@ use crate::cli::{CollectionCommand, ProfileAddArgs, ProfileCommand, SeedCommand,
 use crate::names::in_camel_case;
 use crate::output::Output;
 use crate::store::{self, Missing, Store};
+use crate::words::counted;
 
 const CHANGE_COLUMNS: &[&str] = &["change", "kind", "name"];
 const COLLECTION_COLUMNS: &[&str] =
@@ -28,9 +29,9 @@ pub(super) fn collection(command: &CollectionCommand) -> anyhow::Result<Outcome>
         CollectionCommand::Add { names, plain, disabled, store } => {
             let kind = if *plain { Kind::Plain } else { Kind::Planned };
             let spec = |name| CollectionSpec { enabled: !disabled, ..CollectionSpec::new(name, kind) };
-            change(store, Missing::Create, |_| {
-                Ok(names.iter().map(spec).map(Change::AddCollection).collect())
-            })
+            let changes: Vec<Change> = names.iter().map(spec).map(Change::AddCollection).collect();
+            store::rehearse(store, |memory, now| store::ask(memory.configure(&changes, now)))?;
+            change(store, Missing::Create, |_| Ok(changes))
         }
         CollectionCommand::List(args) => show_collections(args, None),
         CollectionCommand::Show(args) => show_collections(&args.store, Some(&args.names)),
@@ -158,7 +159,7 @@ pub(super) fn ask_before_removing(store: &Store, changes: &[Change], yes: bool) 
         let Change::RemoveCollection(id) = change else { continue };
         let entries: u64 = store::ask(store.frontier.stats(Some(id), store.now))?.iter().map(entries).sum();
         if entries > 0 && !yes {
-            let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+            let entries = counted(entries, "entry", "entries");
             bail!("collection {id:?} has {entries}, which would go with it; say --yes to remove it");
         }
     }

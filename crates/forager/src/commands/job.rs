@@ -49,6 +49,7 @@ fn start(args: &JobStartArgs) -> anyhow::Result<Outcome> {
         profile: args.harvest.profile(&args.name, &args.name),
         limits: Limits { pages: args.pages, bytes: args.bytes, time: args.duration },
     };
+    store::rehearse(&args.store, |memory, now| store::ask(memory.start_job(&job, now)).map(drop))?;
     let view = store::with(&args.store, Missing::Create, |store| {
         store::ask(store.frontier.start_job(&job, store.now))
     })?;

@@ -13,7 +13,7 @@ use crate::cli::{CompleteArgs, ExtendArgs, LeaseArgs, ReleaseArgs, StoreArgs};
 use crate::input::{Input, Line};
 use crate::output::{self, Output};
 use crate::pause::Pauses;
-use crate::record::{BadLine, parse};
+use crate::record::{BadLine, parse_with_nulls};
 use crate::store::{self, Missing};
 
 const LEASE_COLUMNS: &[&str] =
@@ -110,21 +110,18 @@ pub(super) fn complete(args: &CompleteArgs) -> anyhow::Result<Outcome> {
             BATCHES,
             read,
             |_| false,
-            |reports, output| {
+            |reports, told| {
                 let store = lazy.get()?;
-                let mut refused = Vec::new();
                 let completed = store::ask(store.frontier.complete(reports, store.now))?;
                 for (index, row) in completed.iter().enumerate() {
                     if row.outcome == verbs::Outcome::Refused {
-                        refused.push((
-                            index,
-                            BadLine::field("token", format_args!("{}: {}", row.token, row.rule)),
-                        ));
+                        let problem = format_args!("{}: {}", row.token, row.rule);
+                        told.bad(index, &BadLine::field("token", problem))?;
                     } else {
-                        output.row(row)?;
+                        told.row(index, row)?;
                     }
                 }
-                Ok(refused)
+                Ok(())
             },
         )?;
         Ok(summary.outcome())
@@ -132,14 +129,20 @@ pub(super) fn complete(args: &CompleteArgs) -> anyhow::Result<Outcome> {
 }
 
 fn read(line: &Line<'_>) -> Result<Report, BadLine> {
-    let report: Report = parse(line)?;
+    let report: Report = parse_with_nulls(line)?;
     if report.token == 0 {
         return Err(BadLine::field("token", "missing"));
     }
-    if report.status.is_none() && report.error.is_none() {
-        return Err(BadLine::whole("has neither a \"status\" nor an \"error\""));
+    match (report.status, report.error) {
+        (None, None) => Err(BadLine::whole("has neither a \"status\" nor an \"error\"")),
+        (Some(_), Some(_)) => Err(BadLine::whole(
+            "has both a \"status\" and an \"error\"; an error is for a fetch without an answer",
+        )),
+        (Some(status), None) if !(100..=599).contains(&status) => {
+            Err(BadLine::field("status", format_args!("{status} is not a status of HTTP, 100 to 599")))
+        }
+        _ => Ok(report),
     }
-    Ok(report)
 }
 
 pub(super) fn extend(args: &ExtendArgs) -> anyhow::Result<Outcome> {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::catalog::check_profiles;
 use crate::Outcome;
-use crate::batch::{Batches, Refused, for_each_batch};
+use crate::batch::{Batches, Told, for_each_batch};
 use crate::cli::SeedImportArgs;
 use crate::input::{Input, Line};
 use crate::output::Output;
@@ -42,7 +42,12 @@ pub(super) fn import(args: &SeedImportArgs) -> anyhow::Result<Outcome> {
     store::with_lazy(&args.store, Missing::Refuse, |lazy| {
         let mut import = Import { known: None, added: 0, present: 0 };
         let parse = |line: &Line<'_>| read(line, &args.profile);
-        let add = |seeds: &[Seed], _: &mut Output| import.add(lazy.get()?, seeds, &args.profile);
+        let add = |seeds: &mut [Seed], told: &mut Told<'_>| {
+            for (index, problem) in import.add(lazy.get()?, seeds, &args.profile)? {
+                told.bad(index, &problem)?;
+            }
+            Ok(())
+        };
         let summary = for_each_batch(input, &mut output, BATCHES, parse, |_| false, add)?;
         output.row(&Imported { added: import.added, present: import.present, bad: summary.bad })?;
         output.flush()?;
@@ -58,8 +63,13 @@ struct Import {
 }
 
 impl Import {
-    /// Adds the seeds that are new.
-    fn add(&mut self, store: &Store, seeds: &[Seed], profiles: &[String]) -> anyhow::Result<Refused> {
+    /// Adds the seeds that are new. Returns those that were refused, and why.
+    fn add(
+        &mut self,
+        store: &Store,
+        seeds: &[Seed],
+        profiles: &[String],
+    ) -> anyhow::Result<Vec<(usize, BadLine)>> {
         let known = match &mut self.known {
             Some(known) => known,
             unread @ None => {
@@ -68,7 +78,7 @@ impl Import {
                 unread.insert(Known::of(&catalog))
             }
         };
-        let (mut changes, mut new, mut refused) = (Vec::new(), HashSet::new(), Refused::new());
+        let (mut changes, mut new, mut refused) = (Vec::new(), HashSet::new(), Vec::new());
         for (index, seed) in seeds.iter().enumerate() {
             match known.check(seed) {
                 Err(problem) => refused.push((index, problem)),
