@@ -1,21 +1,19 @@
 //! The queue on disk: opened as a command asks, and closed in good order.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use forager_core::time::Interval;
 use forager_frontier::{Durability, Embedded, Error, Memory, Options};
 use jiff::Timestamp;
 
 use crate::cli::StoreArgs;
 use crate::config::{self, Config};
 
-/// How long another process is given to leave the queue: as long as one command of a pipeline
-/// takes to end after the next has begun.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// How often that is tried.
-const TRY_EVERY: Duration = Duration::from_millis(20);
+/// How often it is tried whether another process has left the queue.
+pub(crate) const TRY_EVERY: Duration = Duration::from_millis(20);
 
 /// What to do where there is no queue yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +40,7 @@ impl Store {
                 path.display()
             );
         }
-        let frontier = open_patiently(&path, &config)?;
+        let frontier = open_patiently(&path, &config, args.lock_timeout)?;
         Ok(Self { frontier, now: args.now.get() })
     }
 
@@ -122,7 +120,7 @@ pub(crate) fn is_there(args: &StoreArgs) -> anyhow::Result<bool> {
 
 /// Whether a call failed only because another process has the queue.
 pub(crate) fn is_locked(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(Error::Locked { .. }))
+    error.is::<Busy>()
 }
 
 /// Whether a call failed for what it was asked, rather than for the state of the queue.
@@ -144,8 +142,29 @@ pub(crate) fn folder(args: &StoreArgs, config: &Config) -> PathBuf {
     args.data.clone().unwrap_or_else(|| config.store.data.clone())
 }
 
-fn open_patiently(path: &Path, config: &Config) -> anyhow::Result<Embedded> {
-    let started = Instant::now();
+/// Another process has the queue, and kept it for as long as we were to wait.
+#[derive(Debug)]
+struct Busy {
+    path: PathBuf,
+    waited: Interval,
+}
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, waited } = self;
+        write!(
+            f,
+            "{} is open in another process, and was for {waited}; stop it, wait longer with --lock-timeout, \
+             or choose another folder with --data",
+            path.display()
+        )
+    }
+}
+
+impl std::error::Error for Busy {}
+
+fn open_patiently(path: &Path, config: &Config, patience: Interval) -> anyhow::Result<Embedded> {
+    let (started, longest) = (Instant::now(), Duration::from_secs_f64(patience.as_secs_f64()));
     loop {
         let durability = match config.store.durability {
             config::Durability::Process => Durability::Process,
@@ -153,7 +172,8 @@ fn open_patiently(path: &Path, config: &Config) -> anyhow::Result<Embedded> {
         };
         let options = Options { durability, ..Options::default() };
         match Embedded::open(path, config.settings(), options) {
-            Err(Error::Locked { .. }) if started.elapsed() < PATIENCE => std::thread::sleep(TRY_EVERY),
+            Err(Error::Locked { .. }) if started.elapsed() < longest => std::thread::sleep(TRY_EVERY),
+            Err(Error::Locked { path }) => return Err(Busy { path, waited: patience }.into()),
             other => return Ok(other?),
         }
     }

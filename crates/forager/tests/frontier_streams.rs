@@ -239,17 +239,22 @@ fn a_second_process_is_told_to_wait_and_soon_gets_its_turn() {
     let ran = queue.run(&["queue", "stats"], "");
     assert_eq!(ran.status, 2);
     assert!(
-        ran.stderr.contains("is open in another process; stop it, or choose another folder with --data"),
+        ran.stderr.contains(
+            "forager-data is open in another process, and was for 2s; stop it, wait longer with --lock-timeout, \
+             or choose another folder with --data"
+        ),
         "{}",
         ran.stderr
     );
-    // One that ends within a moment is waited for.
+    let ran = queue.run(&["queue", "stats", "--lock-timeout", "0s"], "");
+    assert!(ran.stderr.contains("is open in another process, and was for 0s"), "{}", ran.stderr);
+    // One that ends in time is waited for.
     let leave = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(2500));
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
     });
-    assert_eq!(queue.good(&["queue", "stats"])[0]["queued"], 2);
+    assert_eq!(queue.good(&["queue", "stats", "--lock-timeout", "2 minutes"])[0]["queued"], 2);
     leave.join().unwrap();
 }
 
@@ -291,6 +296,28 @@ fn a_reader_that_has_seen_enough_is_no_error() {
             "{command}"
         );
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_nobody_sees_of_a_lease_is_given_back() {
+    let queue = Queue::with_links(&["a", "b"]);
+    queue.good(&["host", "set", "paper.example", "--delay", "0s", "--in-flight", "9"]);
+    let lease = |output: Stdio, format: &str| {
+        let mut command =
+            queue.command(&["lease", "--max", "9", "--per-host", "9", "--now", NOW, "--format", format]);
+        let output = command.stdout(output).stderr(Stdio::piped()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let closed = || std::io::pipe().unwrap().1; // its reader is gone at once
+    let no_space = "forager: 3 leases given back unseen: cannot write the output: No space left on device (os error 28)\n";
+    for format in ["jsonl", "table"] {
+        assert_eq!(lease(full().into(), format), (Some(2), no_space.to_owned()), "{format}");
+        assert_eq!(lease(closed().into(), format), (Some(0), String::new()), "{format}");
+        assert_eq!(queue.good(&["queue", "list", "--state", "leased"]).len(), 0, "{format}");
+    }
+    assert_eq!(queue.good(&["lease", "--max", "9", "--per-host", "9"]).len(), 3);
 }
 
 #[test]
