@@ -279,6 +279,45 @@ fn an_export_goes_where_it_is_told_and_nowhere_else() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_copy_that_cannot_be_written_says_what_to_do() {
+    let queue = rich();
+    std::fs::write(queue.folder().join("file"), "x").unwrap();
+    let remedy = "; make room there, or choose another folder for the copy\n";
+    for (target, cause) in [("/proc/copy", "No such file or directory"), ("file/copy", "Not a directory")] {
+        let ran = queue.run(&["backup", target], "");
+        assert_eq!(ran.status, 2, "{target}");
+        assert!(
+            ran.stderr.starts_with(&format!("forager: {target}: cannot be written: {cause}")),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.ends_with(remedy), "{}", ran.stderr);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_that_cannot_be_made_or_is_none_of_ours_says_what_to_do() {
+    let queue = Queue::nowhere();
+    std::fs::create_dir(queue.folder().join("photos")).unwrap();
+    std::fs::write(queue.folder().join("photos/beach.jpg"), "x").unwrap();
+    for (folder, problem) in [
+        (
+            "/proc/queue",
+            "cannot be made: No such file or directory (os error 2); mend that, or choose another folder with --data\n",
+        ),
+        (
+            "photos",
+            "is not empty, and holds beach.jpg rather than a queue; choose another folder with --data\n",
+        ),
+    ] {
+        let ran = queue.run(&["collection", "add", "c", "--data", folder], "");
+        assert_eq!((ran.status, ran.stderr), (2, format!("forager: {folder}: {problem}")));
+    }
+}
+
+#[test]
 fn a_copy_inside_of_the_queue_is_refused() {
     let queue = rich();
     let ran = queue.run(&["backup", "forager-data/copy"], "");
