@@ -96,7 +96,33 @@ fn pruning_spares_jobs_and_asks_before_entries_go() {
 #[test]
 fn the_catalog_is_all_or_nothing_and_names_what_is_wrong() {
     let queue = Queue::news();
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 16] = [
+        (&["collection", "add", "x", "x"], "collection \"x\" is given twice"),
+        (&["profile", "remove", "daily", "daily"], "profile \"daily\" is given twice"),
+        (
+            &[
+                "seed",
+                "add",
+                "https://x.example",
+                "https://y.example/",
+                "HTTP://X.example/",
+                "--profile",
+                "daily",
+            ],
+            "seed \"HTTP://X.example/\" is given twice: it is one with \"https://x.example\"",
+        ),
+        (
+            &["seed", "add", "https://paper.example/", "--profile", "daily"],
+            "seed \"https://paper.example/\" is there already\n",
+        ),
+        (
+            &["seed", "add", "http://Paper.example", "--profile", "daily"],
+            "seed \"http://Paper.example\" is there already, as \"https://paper.example/\"",
+        ),
+        (
+            &["job", "start", "j", "https://x.example/", "https://x.example/"],
+            "seed \"https://x.example/\" is given twice\n",
+        ),
         (&["collection", "add", "archive", "news"], "collection \"news\" is there already"),
         (&["collection", "show", "archive"], "there is no collection \"archive\""),
         (&["collection", "start", "archive"], "there is no collection \"archive\""),
@@ -126,6 +152,27 @@ fn the_catalog_is_all_or_nothing_and_names_what_is_wrong() {
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{args:?}");
     }
     assert_eq!(queue.good(&["collection", "list"]).len(), 1);
+}
+
+#[test]
+fn seeds_go_by_the_names_that_they_were_given_first() {
+    let queue = Queue::news();
+    queue.good(&["seed", "add", "HTTPS://Tabloid.example", "--profile", "daily"]);
+    for (verb, change) in [("disable", "disabled"), ("enable", "enabled")] {
+        for name in ["https://tabloid.example/", "http://TABLOID.example", "HTTPS://Tabloid.example"] {
+            let want = format!("{change} seed HTTPS://Tabloid.example");
+            assert_eq!(told(&queue.good(&["seed", verb, name])), [want], "{name}");
+        }
+    }
+    assert_eq!(queue.good(&["seed", "show", "http://tabloid.example"])[0]["url"], "HTTPS://Tabloid.example");
+    assert_eq!(
+        queue.good(&["seed", "start", "http://tabloid.example"])[0]["url"],
+        "https://tabloid.example/"
+    );
+    assert_eq!(
+        told(&queue.good(&["seed", "remove", "https://tabloid.example"])),
+        ["removed seed HTTPS://Tabloid.example"]
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `forager seed import`
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use anyhow::bail;
 use forager_core::scope::Seed;
 use forager_core::url::Identity;
 use forager_frontier::Frontier as _;
@@ -134,6 +135,58 @@ impl Known {
         }
         Identity::parse(&seed.url).map(|url| key(&url)).map_err(|error| BadLine::field("url", error))
     }
+}
+
+/// Refuses seeds that are there, or are given twice.
+pub(super) fn check_new(catalog: &Catalog, urls: &[String]) -> anyhow::Result<()> {
+    check_once("seed", urls, key_of)?;
+    let known = Stored::of(catalog);
+    for url in urls {
+        match known.url(url) {
+            Some(stored) if stored == url => bail!("seed {url:?} is there already"),
+            Some(stored) => bail!("seed {url:?} is there already, as {stored:?}"),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses things that are given twice.
+pub(super) fn check_once(kind: &str, names: &[String], key: impl Fn(&str) -> String) -> anyhow::Result<()> {
+    let mut given = HashMap::new();
+    for name in names {
+        match given.insert(key(name), name) {
+            Some(earlier) if earlier == name => bail!("{kind} {name:?} is given twice"),
+            Some(earlier) => bail!("{kind} {name:?} is given twice: it is one with {earlier:?}"),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The seeds of a queue, by what they are told apart by.
+pub(super) struct Stored<'a>(HashMap<String, &'a str>);
+
+impl<'a> Stored<'a> {
+    pub(super) fn of(catalog: &'a Catalog) -> Self {
+        let live = catalog.rows().seeds.iter().filter(|row| !row.is_gone);
+        Self(live.map(|row| (key_of(&row.seed.url), &*row.seed.url)).collect())
+    }
+
+    /// How a seed is written in the queue.
+    pub(super) fn url(&self, url: &str) -> Option<&'a str> {
+        self.0.get(&key_of(url)).copied()
+    }
+
+    /// How seeds are written in the queue; those that are not there, as they are.
+    pub(super) fn urls(&self, urls: &[String]) -> Vec<String> {
+        urls.iter().map(|url| self.url(url).unwrap_or(url).to_owned()).collect()
+    }
+}
+
+/// What a seed is told apart by; the text itself if it is no URL.
+pub(super) fn key_of(url: &str) -> String {
+    Identity::parse(url).map_or_else(|_| url.to_owned(), |url| key(&url))
 }
 
 /// As scopes compare seeds: neither the scheme nor a slash at the end counts.
