@@ -82,9 +82,35 @@ fn explain_speaks_of_any_url() {
             assert!(lines.iter().any(|line| line.starts_with(&format!("  {label}"))), "{url}: {label}");
         }
     }
-    let ran = queue.run(&["explain", "mailto:x@y.example"], "");
-    assert_eq!(ran.status, 2);
-    assert!(ran.stderr.contains("\"mailto:x@y.example\" is not an http or https URL"), "{}", ran.stderr);
+    for (text, problem) in [
+        ("mailto:x@y.example", "\"mailto:x@y.example\" is not an http or https URL\n"),
+        ("not a url", "\"not a url\" is not an absolute URL: "),
+        ("", "\"\" is not an absolute URL: "),
+    ] {
+        for command in [["explain", text].as_slice(), &["queue", "show", text]] {
+            let ran = queue.run(command, "");
+            assert_eq!(ran.status, 2);
+            assert!(ran.stderr.starts_with(&format!("forager: {problem}")), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn explain_says_nothing_that_does_not_hold_in_a_plain_collection() {
+    let queue = Queue::nowhere();
+    queue.good(&["collection", "add", "own", "--plain"]);
+    let page = json!({"collection": "own", "links": [{"url": "no url", "key": "k"}]});
+    queue.run(&["discover"], page.to_string()).good_rows();
+    for url in ["no url", "never seen"] {
+        let json = queue.good(&["explain", url]);
+        assert_eq!((&json[0]["class"], &json[0]["priority"]["value"]), (&json!(null), &json!(null)), "{url}");
+        let text = queue.run(&["explain", url, "--format", "table"], "").stdout;
+        assert!(text.contains("  priority    order due\n"), "{text}");
+        for label in ["class ", "changes ", "sorted as"] {
+            assert!(!text.contains(label), "{url}: {label}: {text}");
+        }
+        assert!(text.contains(&format!("requested as {url}\n")), "{text}");
+    }
 }
 
 #[test]
