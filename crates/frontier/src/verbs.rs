@@ -472,7 +472,7 @@ pub struct HostView {
     pub fetched: u64,
     /// Failures of its own in a row.
     pub failures: u32,
-    /// When it may be asked; none if at once.
+    /// When it may be asked; none if at once, or if nothing is sure to open it, which `gate` tells apart.
     pub opens: Option<Moment>,
     /// What closes it.
     pub gate: Option<Gate>,

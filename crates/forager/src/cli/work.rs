@@ -19,9 +19,11 @@ pub(crate) struct Files {
 ///
 /// Each line is a page: `collection`, `source` (its URL), and `links`, each with `url` and any of
 /// `how` (`link`, `sitemap`, `redirect`, `other`), `inHeader`, `text`, `title`, `relevance` (0 to 1) and
-/// `metadata`. A page that is not in the queue itself says its `seed` and `depth`. In a plain
-/// collection a link may have a queue `key` and say when it is `due`. Prints for each link its
+/// `metadata` (a text that comes back with the lease). A page that is not in the queue itself says
+/// its `seed` and `depth`. In a plain collection a link may have a queue `key`, which is its host
+/// otherwise, and a time at which it is `due`, which is now otherwise. Prints for each link its
 /// `url`, the `action` (`added`, `improved`, `kept`, `removed`, `ignored`, `invalid`) and the `rule`.
+/// A link that cannot be read is `invalid` and a bad line; the others of its page go on.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -86,7 +88,7 @@ pub(crate) struct LeaseArgs {
 
 /// Report what came of fetches
 ///
-/// Each line has the `token` of the lease and `status` (of HTTP) or `error` (`timeout`, `network`,
+/// Each line has the `token` of the lease and either `status` (of HTTP) or `error` (`timeout`, `network`,
 /// `robots`, `refused`), and may have `fingerprint` (what the content is known by), `changed`,
 /// `retryAfter` (such as `"2m"`) and `bytes`. Prints `token`, `outcome` (`again`, `done`, `failed`,
 /// `removed`), `changed`, when it is `due` again, and the `rule`. A lease that has run out is

@@ -19,6 +19,10 @@ pub(super) fn run(args: &ApplyArgs) -> anyhow::Result<Outcome> {
     for warning in config.scopes()?.dangling() {
         output::complain(format_args!("warning: {warning}"));
     }
+    if args.dry_run && !store::is_there(&args.store)? {
+        print_changes(&args.store, &difference(&config, &Rows::default(), args.prune))?;
+        return Ok(Outcome::Complete);
+    }
     let changes = store::with(&args.store, Missing::Create, |store| {
         let catalog = store::ask(store.frontier.catalog())?;
         let changes = difference(&config, catalog.rows(), args.prune);
