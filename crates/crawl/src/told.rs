@@ -65,6 +65,13 @@ pub struct PageLine {
     pub rule: Arc<str>,
 }
 
+impl PageLine {
+    /// Whether it was not fetched because robots.txt forbids it.
+    pub fn robots_forbids(&self) -> bool {
+        self.status.is_none() && self.error.as_deref() == Some(self.robots.as_str())
+    }
+}
+
 /// A link and what became of it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

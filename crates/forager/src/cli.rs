@@ -2,6 +2,7 @@
 
 mod bench;
 mod catalog;
+mod crawl;
 mod exchange;
 mod policies;
 mod profile;
@@ -20,6 +21,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
 pub(crate) use catalog::*;
+pub(crate) use crawl::*;
 pub(crate) use exchange::*;
 pub(crate) use policies::*;
 pub(crate) use profile::*;
@@ -44,6 +46,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Crawl(Box<CrawlArgs>),
     Score(ScoreArgs),
     Rank(RankArgs),
     Select(SelectArgs),
@@ -162,9 +165,9 @@ pub(crate) struct ConfigFile {
     pub(crate) path: Option<PathBuf>,
 }
 
-/// The queue that a command works on, and how it prints.
+/// Where the queue is.
 #[derive(Debug, Args)]
-pub(crate) struct StoreArgs {
+pub(crate) struct QueuePlace {
     /// The folder of the queue [default: `data` of `[store]` in the configuration, forager-data]
     #[arg(long, value_name = "DIR", env = "FORAGER_DATA")]
     pub(crate) data: Option<PathBuf>,
@@ -172,12 +175,19 @@ pub(crate) struct StoreArgs {
     #[command(flatten)]
     pub(crate) config: ConfigFile,
 
-    #[command(flatten)]
-    pub(crate) now: QueueNow,
-
     /// How long to wait for another process to leave the queue
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub(crate) lock_timeout: Interval,
+}
+
+/// The queue that a command works on, and how it prints.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    #[command(flatten)]
+    pub(crate) place: QueuePlace,
+
+    #[command(flatten)]
+    pub(crate) now: QueueNow,
 
     /// How to print
     #[arg(long, value_enum, default_value_t)]

@@ -5,6 +5,7 @@ mod catalog;
 mod classify;
 mod completions;
 mod config;
+mod crawl;
 mod discover;
 mod events;
 mod explain;
@@ -35,6 +36,7 @@ use crate::cli::{Command, HostCommand};
 /// Runs a command.
 pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
+        Command::Crawl(args) => crawl::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Select(args) => select::run(&args),

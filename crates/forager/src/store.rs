@@ -9,7 +9,7 @@ use forager_core::time::Interval;
 use forager_frontier::{Durability, Embedded, Error, Memory, Options};
 use jiff::Timestamp;
 
-use crate::cli::StoreArgs;
+use crate::cli::{QueuePlace, StoreArgs};
 use crate::config::{self, Config};
 
 /// How often it is tried whether another process has left the queue.
@@ -31,8 +31,8 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the queue.
     pub(crate) fn open(args: &StoreArgs, missing: Missing) -> anyhow::Result<Self> {
-        let config = Config::load(&args.config)?;
-        let path = folder(args, &config);
+        let config = Config::load(&args.place.config)?;
+        let path = folder(&args.place, &config);
         if missing == Missing::Refuse && is_nothing(&path) {
             bail!(
                 "there is no queue in {}; start one with \"forager apply\" or \"forager collection add\", \
@@ -40,7 +40,7 @@ impl Store {
                 path.display()
             );
         }
-        let frontier = open_patiently(&path, &config, args.lock_timeout)?;
+        let frontier = open_patiently(&path, &config, args.place.lock_timeout)?;
         Ok(Self { frontier, now: args.now.get() })
     }
 
@@ -110,12 +110,12 @@ pub(crate) fn rehearse(
     if is_there(args)? {
         return Ok(());
     }
-    call(&Memory::new(Config::load(&args.config)?.settings())?, args.now.get())
+    call(&Memory::new(Config::load(&args.place.config)?.settings())?, args.now.get())
 }
 
 /// Whether there is a queue, or something else where it would be.
 pub(crate) fn is_there(args: &StoreArgs) -> anyhow::Result<bool> {
-    Ok(!is_nothing(&folder(args, &Config::load(&args.config)?)))
+    Ok(!is_nothing(&folder(&args.place, &Config::load(&args.place.config)?)))
 }
 
 /// Whether a call failed only because another process has the queue.
@@ -138,8 +138,8 @@ fn is_nothing(path: &Path) -> bool {
 }
 
 /// The folder that is meant: the flag or its variable, or what the configuration says.
-pub(crate) fn folder(args: &StoreArgs, config: &Config) -> PathBuf {
-    args.data.clone().unwrap_or_else(|| config.store.data.clone())
+pub(crate) fn folder(place: &QueuePlace, config: &Config) -> PathBuf {
+    place.data.clone().unwrap_or_else(|| config.store.data.clone())
 }
 
 /// Another process has the queue, and kept it for as long as we were to wait.
@@ -163,7 +163,7 @@ impl fmt::Display for Busy {
 
 impl std::error::Error for Busy {}
 
-fn open_patiently(path: &Path, config: &Config, patience: Interval) -> anyhow::Result<Embedded> {
+pub(crate) fn open_patiently(path: &Path, config: &Config, patience: Interval) -> anyhow::Result<Embedded> {
     let (started, longest) = (Instant::now(), Duration::from_secs_f64(patience.as_secs_f64()));
     loop {
         let durability = match config.store.durability {

@@ -15,7 +15,7 @@ use crate::output;
 use crate::store::{self, Missing};
 
 pub(super) fn run(args: &ApplyArgs) -> anyhow::Result<Outcome> {
-    let config = Config::load_required(&args.store.config)?;
+    let config = Config::load_required(&args.store.place.config)?;
     for warning in config.scopes()?.dangling() {
         output::complain(format_args!("warning: {warning}"));
     }
