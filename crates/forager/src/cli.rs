@@ -47,6 +47,13 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Crawl(Box<CrawlArgs>),
+    Run(Box<RunArgs>),
+    Watch(Box<WatchArgs>),
+    Pick(Box<PickArgs>),
+    Audit(AuditArgs),
+    Robots(Box<RobotsArgs>),
+    Sitemap(Box<SitemapArgs>),
+    Links(Box<LinksArgs>),
     Score(ScoreArgs),
     Rank(RankArgs),
     Select(SelectArgs),

@@ -1,5 +1,6 @@
 //! What the commands that fetch have in common: settings, signals, and what is told meanwhile.
 
+pub(crate) mod changes;
 pub(crate) mod log;
 pub(crate) mod view;
 
@@ -28,7 +29,16 @@ pub(crate) struct Crawl {
 impl Crawl {
     /// Opens the queue for fetching. Whoever would be crawled must be able to learn by whom.
     pub(crate) fn open(place: &QueuePlace, fetch: &FetchArgs, urls: &[String]) -> anyhow::Result<Self> {
-        let config = configured(Config::load(&place.config)?, fetch);
+        Self::open_with(configured(Config::load(&place.config)?, fetch), place, fetch, urls)
+    }
+
+    /// As [`Crawl::open`], with a configuration that was read before.
+    pub(crate) fn open_with(
+        config: Config,
+        place: &QueuePlace,
+        fetch: &FetchArgs,
+        urls: &[String],
+    ) -> anyhow::Result<Self> {
         require_contact(&config, urls)?;
         let http = config.fetch.http(fetch.allow_private)?;
         let path = store::folder(place, &config);
@@ -54,7 +64,7 @@ impl Crawl {
 }
 
 /// The configuration with what the flags say.
-fn configured(mut config: Config, flags: &FetchArgs) -> Config {
+pub(crate) fn configured(mut config: Config, flags: &FetchArgs) -> Config {
     if flags.contact.is_some() {
         config.fetch.contact.clone_from(&flags.contact);
     }
@@ -67,7 +77,7 @@ fn configured(mut config: Config, flags: &FetchArgs) -> Config {
 }
 
 /// Refuses to ask strangers without saying who asks.
-fn require_contact(config: &Config, urls: &[String]) -> anyhow::Result<()> {
+pub(crate) fn require_contact(config: &Config, urls: &[String]) -> anyhow::Result<()> {
     let is_own = |url: &String| FetchUrl::parse_lenient(url).is_ok_and(|url| is_loopback(url.host()));
     if config.fetch.contact.is_some() || config.fetch.user_agent.is_some() || urls.iter().all(is_own) {
         return Ok(());
@@ -85,28 +95,40 @@ fn is_loopback(host: &str) -> bool {
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// What people ask of a process while it works.
+#[derive(Clone)]
+pub(crate) struct Signals {
+    /// Whether to stop.
+    pub(crate) stop: watch::Receiver<Stop>,
+    /// Whether to read the configuration again.
+    pub(crate) reload: watch::Receiver<bool>,
+}
+
 /// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once.
-pub(crate) fn with_signals<T>(
-    work: impl AsyncFnOnce(watch::Receiver<Stop>) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
+pub(crate) fn with_signals<T>(work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start to work")?;
     runtime.block_on(async {
         let (sender, stop) = watch::channel(Stop::No);
+        let (again, reload) = watch::channel(false);
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
         let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+        let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
         let listening = tokio::spawn(async move {
             for asked in [Stop::Drain, Stop::Now] {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => break,
+                        _ = terminate.recv() => break,
+                        _ = hang_up.recv() => if again.send(true).is_err() { return },
+                    }
                 }
                 if sender.send(asked).is_err() {
                     return;
                 }
             }
         });
-        let done = work(stop).await;
+        let done = work(Signals { stop, reload }).await;
         listening.abort();
         done
     })

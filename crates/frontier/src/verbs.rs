@@ -250,6 +250,8 @@ pub struct Leased {
     pub failures: u32,
     /// What the client wanted back with it.
     pub metadata: Option<Box<str>>,
+    /// The least milliseconds between two requests to its host.
+    pub least_gap: u64,
     /// Whether it was its turn as the oldest due rather than by priority.
     pub as_oldest: bool,
     /// Why it may be fetched.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use forager_core::time::Interval;
 
-use super::{HarvestArgs, QueuePlace};
+use super::{ConfigFile, HarvestArgs, QueuePlace, StoreArgs};
+use crate::output::Format;
 
 /// Who asks, and where requests may go.
 #[derive(Debug, Args)]
@@ -90,4 +91,147 @@ pub(crate) struct CrawlArgs {
 
     #[command(flatten)]
     pub(crate) place: QueuePlace,
+}
+
+/// Keep crawling: everything that is enabled, for as long as it runs
+///
+/// Brings the collections, profiles and seeds of the configuration into the queue, starts the seeds that are
+/// new, and comes back to every page when its schedule says so. Ctrl-C or SIGTERM finishes what is under way; SIGHUP
+/// does that too, and then goes on with the configuration read again.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RunArgs {
+    /// Only this collection
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    /// Write a line of JSON for each page to this file, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Write a line of JSON for each change that is found, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) changes: Option<PathBuf>,
+
+    /// Run this command for each change that is found, with the line of JSON as its input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_change: Option<String>,
+
+    /// Stop when nothing is due any more, instead of waiting
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
+
+    #[command(flatten)]
+    pub(crate) place: QueuePlace,
+}
+
+/// Watch a few pages, and print what changes on them
+///
+/// Each page is looked at as often as it changes: at first within hours, a quiet one ever more seldom, an important one
+/// never less than every four hours. What was learned is kept in the queue.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct WatchArgs {
+    /// The pages
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) urls: Vec<String>,
+
+    /// Look at each page this often, instead of as often as it changes
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Interval>,
+
+    /// The part of a page that counts, as a CSS selector such as `main` or `#content`
+    #[arg(long, value_name = "CSS")]
+    pub(crate) content: Option<String>,
+
+    /// Count every change of a byte, not only of what a page says
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Run this command for each change that is found, with a line of JSON as its input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_change: Option<String>,
+
+    /// Print changes as JSON Lines
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
+
+    #[command(flatten)]
+    pub(crate) place: QueuePlace,
+}
+
+/// Prove from the log of fetches that every host was treated as agreed
+///
+/// No more fetches under way than the limit of the host, no two requests closer together than its gap, nothing that
+/// its robots.txt forbade. Prints what each host can be shown. Exit status 1 if anything was wrong; each fetch
+/// that was is named on standard error.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct AuditArgs {
+    /// Only this host
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// A page to look at, and how.
+#[derive(Debug, Args)]
+pub(crate) struct LookArgs {
+    /// The page
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
+
+    #[command(flatten)]
+    pub(crate) config: ConfigFile,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Show what robots.txt says of a page, and what else it asks for
+#[derive(Debug, Args)]
+pub(crate) struct RobotsArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+}
+
+/// Show what a sitemap lists; for any other page, the sitemaps that its robots.txt names
+#[derive(Debug, Args)]
+pub(crate) struct SitemapArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+}
+
+/// Show the links of a page, as a crawl sees them
+#[derive(Debug, Args)]
+pub(crate) struct LinksArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+}
+
+/// Fetch a home page, and pick the pages that describe services
+#[derive(Debug, Args)]
+pub(crate) struct PickArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+
+    /// How many pages to pick [default: `page_cap` of `[select]` in the configuration, 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) page_cap: Option<usize>,
+
+    /// Fetch the picked pages too, and show what came of it
+    #[arg(long)]
+    pub(crate) fetch_pages: bool,
 }

@@ -38,7 +38,7 @@ pub(super) fn run(args: &ApplyArgs) -> anyhow::Result<Outcome> {
 
 /// The changes that make the queue as the configuration says. Jobs, and what belongs to them, are
 /// none of its business.
-fn difference(config: &Config, rows: &Rows, prune: bool) -> Vec<Change> {
+pub(super) fn difference(config: &Config, rows: &Rows, prune: bool) -> Vec<Change> {
     let known = Known::of(rows);
     let mut changes = Vec::new();
     changes.extend(collections(config, rows));

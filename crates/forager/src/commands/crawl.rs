@@ -39,9 +39,9 @@ fn crawl_job(
     files: Files,
 ) -> anyhow::Result<(Ended, Summary, Option<Outcome>)> {
     let job = enter(args, crawl)?;
-    let work = Work { collection: Some(job.id.clone()), until_done: true };
-    let mut view = View::new(files, &job.progress);
-    let ended = with_signals(async |stop| Ok(crawl.crawler.run(&work, stop, &mut view).await?))?;
+    let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
+    let mut view = View::new(files, job.progress.queued, None);
+    let ended = with_signals(async |signals| Ok(crawl.crawler.run(&work, signals.stop, &mut view).await?))?;
     let jobs = store::ask(crawl.frontier.jobs(crawl.clock.now()))?;
     let limit = jobs.iter().find(|known| known.id == job.id).and_then(limit_hit);
     Ok((ended, view.finish()?, limit))

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use forager_crawl::{Found, PageLine, Watcher};
-use forager_frontier::verbs::{Action, Nothing, Outcome, Stats};
+use forager_frontier::verbs::{Action, Nothing, Outcome};
 use serde::Serialize;
 
+use super::changes::Changes;
 use super::log;
 use crate::progress;
 
@@ -37,7 +38,7 @@ impl Files {
     }
 }
 
-fn open(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
+pub(super) fn open(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdout()));
     }
@@ -75,15 +76,18 @@ pub(crate) struct View {
     waits_for: Option<Nothing>,
     /// What went wrong with a file; the crawl is stopped for it.
     trouble: Option<io::Error>,
+    changes: Option<Changes>,
 }
 
 impl View {
-    pub(crate) fn new(files: Files, stats: &Stats) -> Self {
+    /// A view of a crawl that begins with so many pages. Changes go to `changes`, if anybody wants them.
+    pub(crate) fn new(files: Files, queued: u64, changes: Option<Changes>) -> Self {
         progress::spin();
         Self {
             files,
+            changes,
             summary: Summary::default(),
-            queued: stats.queued,
+            queued,
             under_way: 0,
             started: Instant::now(),
             flushed: Instant::now(),
@@ -95,6 +99,9 @@ impl View {
     /// Writes what is left to write; says what went wrong with a file.
     pub(crate) fn finish(mut self) -> anyhow::Result<Summary> {
         self.flush();
+        if let Some(changes) = self.changes.take() {
+            changes.finish();
+        }
         match self.trouble.take() {
             Some(trouble) => Err(trouble).context("cannot write what was fetched"),
             None => Ok(self.summary),
@@ -199,6 +206,11 @@ struct Skipped<'a> {
 impl Watcher for View {
     fn page(&mut self, page: &PageLine, found: &[Found]) {
         self.count(page, found);
+        if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
+            && let Err(cause) = changes.tell(page)
+        {
+            self.trouble.get_or_insert(cause);
+        }
         if let Err(cause) = self.write(page, found) {
             self.trouble.get_or_insert(cause);
         }

@@ -182,7 +182,8 @@ impl<'c> Counter<'c> {
     ) -> Result<Option<Token>> {
         let Some(mut standing) = tx.standing(entry) else { return Ok(None) };
         let (url, record) = tx.load(entry)?;
-        let rule = if collection.spec.kind == Kind::Plain {
+        let is_plain = collection.spec.kind == Kind::Plain;
+        let rule = if is_plain {
             "plain".into()
         } else {
             match self.ask_scope(tx, collection, entry, &mut standing, &url, &record)? {
@@ -212,6 +213,7 @@ impl<'c> Counter<'c> {
             how: record.origin.how,
             failures: record.errors.saturating_add(record.abandoned),
             metadata: record.origin.metadata,
+            least_gap: tx.host(host_id).shortest_delay(&tx.settings().politeness, is_plain),
             as_oldest,
             rule,
         });
