@@ -96,13 +96,11 @@ impl Scout {
             let answer = self.http.get(&request).await;
             let target = answer.as_ref().ok().filter(|answer| (300..400).contains(&answer.status));
             let target = target.and_then(Response::location).and_then(|to| seen.url.join(to).ok());
-            match target {
-                Some(target) => seen.redirects.push(std::mem::replace(&mut seen.url, target)),
-                None => {
-                    seen.answer = answer.map_err(Unseen::Failed);
-                    return Ok(seen);
-                }
-            }
+            let Some(target) = target else {
+                seen.answer = answer.map_err(Unseen::Failed);
+                return Ok(seen);
+            };
+            seen.redirects.push(std::mem::replace(&mut seen.url, target));
         }
         Ok(seen)
     }
