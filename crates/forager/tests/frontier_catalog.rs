@@ -256,7 +256,7 @@ fn init_writes_a_configuration_once() {
     let queue = Queue::nowhere();
     let run = |args: &[&str]| common::run_command(&mut queue.command(args), "");
     assert_eq!(run(&["init"]).status, 0);
-    assert_eq!(run(&["config", "check"]).stdout, "forager.toml: 1 collections, 1 profiles, 1 seeds\n");
+    assert_eq!(run(&["config", "check"]).stdout, "forager.toml: 1 collection, 1 profile, 1 seed\n");
     std::fs::write(queue.folder().join("forager.toml"), "").unwrap();
     let ran = run(&["init"]);
     assert_eq!(
@@ -297,6 +297,24 @@ fn nothing_can_be_leased_of_nothing() {
         let ran = queue.run(&["lease", flag, "0"], "");
         assert_eq!(ran.status, 2);
         assert!(ran.stderr.contains("not a whole number of at least 1"), "{}", ran.stderr);
+    }
+    for (flag, value, key, problem) in [
+        ("--length", "0", "length = 0", "1"),
+        ("--every", "0s", "every = \"0s\"", "is no interval; leave it out"),
+    ] {
+        let ran = queue.run(&["profile", "add", "p", "--collection", "news", flag, value], "");
+        assert_eq!(ran.status, 2);
+        assert!(
+            ran.stderr.starts_with(&format!("error: invalid value '{value}' for '{flag}")),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains(problem), "{}", ran.stderr);
+        write_config(&queue, &CONFIG.replace("every = \"24h\"", key));
+        let ran = common::run_command(&mut queue.command(&["config", "check"]), "");
+        let place = format!("forager: forager.toml:8: profiles[0].{}: ", &flag[2..]);
+        assert!(ran.stderr.starts_with(&place) && ran.stderr.contains(problem), "{}", ran.stderr);
+        std::fs::remove_file(queue.folder().join("forager.toml")).unwrap();
     }
 }
 

@@ -292,6 +292,34 @@ fn a_job_ends_and_can_be_steered() {
 }
 
 #[test]
+fn a_job_without_anything_to_fetch_is_finished_when_it_starts() {
+    let queue = Queue::nowhere();
+    let started = queue.good(&["job", "start", "none", "https://site.example/", "--pages", "0"]);
+    assert_eq!((&started[0]["state"], &started[0]["finished"]), (&json!("finished"), &json!(NOW)));
+    assert_eq!(column(&queue.good(&["events"]), "event"), ["finished"]);
+}
+
+#[test]
+fn one_of_a_thing_is_not_many() {
+    let queue = Queue::with_links(&["a"]);
+    let text = |args: &[&str]| queue.run(&[args, &["--format", "table"]].concat(), "").stdout;
+    assert_eq!(text(&["check"]), "nothing is wrong with 2 entries, 1 queue, 1 host and 0 leases\n");
+    assert!(
+        text(&["explain", "https://paper.example/a"])
+            .contains("  needs       another one of its host goes before it\n")
+    );
+    queue.good(&["lease"]);
+    assert!(text(&["explain", "https://paper.example/"]).contains("; 1 waits at its host\n"));
+    assert!(
+        text(&["explain", "https://paper.example/a"])
+            .contains("  queue       the only one that waits at its host\n")
+    );
+    queue.good(&["export", "out.jsonl"]);
+    let imported = queue.run(&["import", "out.jsonl", "--data", "copy", "--format", "table"], "").stdout;
+    assert!(imported.ends_with("\n2 entries added, 0 were there already, 0 lines were bad\n"), "{imported}");
+}
+
+#[test]
 fn leases_are_extended_and_given_back() {
     let queue = Queue::with_links(&[]);
     let token = queue.good(&["lease"])[0]["token"].to_string();

@@ -1,6 +1,7 @@
 //! The commands that work on the queue: links in, URLs out, and what came of them back in.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use forager_core::time::Interval;
@@ -55,11 +56,11 @@ pub(crate) struct DiscoverArgs {
 )]
 pub(crate) struct LeaseArgs {
     /// How many at most
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one::<usize>)]
     pub(crate) max: usize,
 
     /// How many of one host at most
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one::<usize>)]
     pub(crate) per_host: usize,
 
     /// Of this collection only
@@ -173,7 +174,7 @@ pub(crate) struct JobStartArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
 
-    /// End it after so many fetches
+    /// End it after so many fetches; 0 ends it at once
     #[arg(long, value_name = "N")]
     pub(crate) pages: Option<u64>,
 
@@ -235,9 +236,7 @@ pub(crate) enum JobCommand {
     Cancel(JobArgs),
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|number| *number > 0)
-        .ok_or_else(|| "not a whole number of at least 1".to_owned())
+pub(super) fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or_else(|| "not a whole number of at least 1".to_owned())
 }

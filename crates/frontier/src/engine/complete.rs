@@ -82,7 +82,7 @@ fn abandon<T: Tx>(
             let next =
                 next_try(Failure::Transient, over - 1, None, learned, &settings.sentinel, now.timestamp());
             standing.due = Moment::due(next.due, now);
-            record.due_because = Some(format!("abandoned by {} workers in a row", record.abandoned));
+            record.due_because = Some(format!("abandoned {} times in a row", record.abandoned));
         }
     }
     tx.set_standing(entry, standing);
@@ -478,7 +478,12 @@ impl<'c> Done<'c, '_> {
         };
         let failures = record.errors;
         if failures > tries {
-            let text = format!("{}: given up after {tries} tries", self.words());
+            let after = match tries {
+                0 => "at once".to_owned(),
+                1 => "after 1 more try".to_owned(),
+                _ => format!("after {tries} more tries"),
+            };
+            let text = format!("{}: given up {after}", self.words());
             return Next { outcome: Outcome::Failed, due: None, rule: Why::Text(text.into()) };
         }
         let wait = to_millis(retry.first.doubled(failures.saturating_sub(1), retry.longest));
