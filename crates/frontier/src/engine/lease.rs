@@ -163,6 +163,10 @@ impl<'c> Counter<'c> {
                 if is_plain { afterwards = next_allowed } else { host.next_allowed = next_allowed }
             }
         }
+        if is_plain && handed_out > 1 {
+            // They share one wait, so that none of them alone can give it back.
+            host.last_lease = None;
+        }
         host.next_allowed = host.next_allowed.max(afterwards);
         *self.served.entry(host_id).or_default() += handed_out;
         tx.set_host(host_id, host);
