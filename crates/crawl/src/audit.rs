@@ -263,7 +263,9 @@ mod tests {
     fn audit(rows: Vec<FetchRow>) -> Vec<String> {
         let files = |_: &str| Some(FILE.to_vec());
         let mut auditor = Auditor::new("forager", &files);
-        rows.into_iter().for_each(|row| auditor.fetch(row));
+        for row in rows {
+            auditor.fetch(row);
+        }
         auditor.finish().violations.into_iter().map(|violation| violation.what).collect()
     }
 
@@ -302,12 +304,9 @@ mod tests {
     #[test]
     fn a_missing_file_allows_everything_and_a_broken_one_changes_nothing() {
         let answer = |started, result: &str| {
-            let robots = Word { file: None, origin: "http://a.no" }.to_string();
-            FetchRow { robots, result: result.into(), ..robots_row(started) }
+            let word = Word { file: None, origin: "http://a.no" }.to_string();
+            FetchRow { robots: word, result: result.into(), ..robots(started) }
         };
-        fn robots_row(started: u64) -> FetchRow {
-            super::tests::robots(started)
-        }
         assert_eq!(audit(vec![answer(0, "404"), page(1000, 1100, "/private/x")]), Vec::<String>::new());
         let broken = audit(vec![robots(0), answer(1000, "500"), page(2000, 2100, "/private/x")]);
         assert_eq!(broken, ["robots.txt forbids it: line 2: Disallow: /private"]);
@@ -317,9 +316,9 @@ mod tests {
     fn a_page_that_was_abandoned_counts_as_under_way() {
         let files = |_: &str| Some(FILE.to_vec());
         let mut auditor = Auditor::new("forager", &files);
-        [robots(0), page(1000, 9000, "/a"), page(3000, 9000, "/c")]
-            .into_iter()
-            .for_each(|row| auditor.fetch(row));
+        for row in [robots(0), page(1000, 9000, "/a"), page(3000, 9000, "/c")] {
+            auditor.fetch(row);
+        }
         let (host, url) = ("a.no".to_owned(), "http://a.no/b".to_owned());
         auditor.abandoned(Abandoned { host, url, from: at(2000), until: at(9000) });
         let audit = auditor.finish();
