@@ -39,7 +39,9 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
         progress::spin();
         let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
         let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
-        watched.changes.take().map(Changes::finish);
+        if let Some(changes) = watched.changes.take() {
+            changes.finish();
+        }
         Ok(ended?)
     });
     crawl.close()?;

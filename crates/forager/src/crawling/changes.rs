@@ -104,13 +104,13 @@ impl Changes {
 }
 
 fn print(page: &PageLine) -> io::Result<()> {
-    let mut text = format!("{} {}\n", page.at.strftime("%Y-%m-%d %H:%M:%S UTC"), page.url);
-    if let Some(difference) = &page.difference {
-        difference.removed.iter().for_each(|line| text += &format!("  - {}\n", output::harmless(line)));
-        difference.added.iter().for_each(|line| text += &format!("  + {}\n", output::harmless(line)));
+    let mut lines = vec![format!("{} {}", page.at.strftime("%Y-%m-%d %H:%M:%S UTC"), page.url)];
+    if let Some(Difference { added, removed }) = &page.difference {
+        lines.extend(removed.iter().map(|line| format!("  - {}", output::harmless(line))));
+        lines.extend(added.iter().map(|line| format!("  + {}", output::harmless(line))));
     }
     let mut written = Ok(());
-    progress::aside(|| written = io::stdout().write_all(text.as_bytes()));
+    progress::aside(|| written = writeln!(io::stdout(), "{}", lines.join("\n")));
     written
 }
 
