@@ -78,7 +78,12 @@ impl FetchUrl {
         if has_scheme {
             return Self::parse(text);
         }
-        let url = Self::parse(&format!("http://{}", text.trim().trim_start_matches('/')))?;
+        let url = Self::parse(&format!("http://{}", text.trim().trim_start_matches('/')));
+        let url = url.map_err(|error| match error {
+            // Nobody wrote the scheme.
+            UrlError::Invalid { cause, .. } => UrlError::Invalid { text: shortened(text), cause },
+            other => other,
+        })?;
         // Nobody leaves out the scheme and writes a password: this is `mailto:me@example.org`. And
         // `tel:112` only looks like a host and its port.
         if url.0.user_info().contains(':') || matches!(url.host(), "tel" | "sms" | "callto") {

@@ -15,9 +15,11 @@ pub mod audit;
 pub mod clock;
 mod config;
 mod options;
+mod pace;
 pub mod reading;
 pub mod robots;
 mod run;
+pub mod scout;
 mod told;
 pub mod visit;
 

@@ -1,6 +1,7 @@
 //! The robots.txt of every site: asked for when it is needed, kept for others and for later.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::time::Interval;
@@ -14,6 +15,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::clock::Clock;
 use crate::config::Result;
+use crate::pace::Pace;
 
 /// How many redirects of robots.txt are followed.
 const MOST_REDIRECTS: usize = 5;
@@ -36,6 +38,7 @@ pub struct Office {
     frontier: Arc<dyn Frontier>,
     http: Http,
     clock: Clock,
+    pace: Arc<Pace>,
     token: String,
     sites: Mutex<HashMap<String, Arc<AsyncMutex<Option<Known>>>>>,
 }
@@ -47,13 +50,18 @@ struct Known {
 
 impl Office {
     /// An office that knows what the queue knows.
-    pub fn new(frontier: Arc<dyn Frontier>, http: Http, clock: Clock, product_token: String) -> Self {
-        Self { frontier, http, clock, token: product_token, sites: Mutex::default() }
+    pub(crate) fn new(
+        frontier: Arc<dyn Frontier>,
+        http: Http,
+        (clock, pace): (Clock, Arc<Pace>),
+        product_token: String,
+    ) -> Self {
+        Self { frontier, http, clock, pace, token: product_token, sites: Mutex::default() }
     }
 
-    /// The rules for a URL. Where nobody knows them, the host is asked in the turn of the caller; others who want
-    /// the same meanwhile wait for the answer.
-    pub async fn rules(&self, url: &FetchUrl) -> Result<Found> {
+    /// The rules for a URL. Where nobody knows them, the host is asked in the turn of the caller, so many milliseconds
+    /// after its last request; others who want the same meanwhile wait for the answer.
+    pub async fn rules(&self, url: &FetchUrl, least_gap: u64) -> Result<Found> {
         let origin = origin(url);
         let site = self.site(&origin);
         let mut known = site.lock().await;
@@ -66,7 +74,7 @@ impl Office {
         let fresh = copy.as_ref().filter(|copy| copy.is_fresh(self.clock.now()));
         let (copy, was_asked) = match fresh {
             Some(copy) => (copy.clone(), false),
-            None => (self.ask(url, &key, copy.as_ref()).await?, true),
+            None => (self.ask((url, least_gap), &key, copy.as_ref()).await?, true),
         };
         let rules = Arc::new(copy.rules(&self.token));
         *known = Some(Known { rules: rules.clone(), expires: copy.expires });
@@ -82,17 +90,30 @@ impl Office {
     }
 
     /// Asks for robots.txt, and writes down what came of it, and what it asks for.
-    async fn ask(&self, url: &FetchUrl, key: &str, previous: Option<&Copy>) -> Result<Copy> {
+    async fn ask(
+        &self,
+        (url, least_gap): (&FetchUrl, u64),
+        key: &str,
+        previous: Option<&Copy>,
+    ) -> Result<Copy> {
         let mut notes = Vec::new();
-        let copy = match self.follow(url, &mut notes).await? {
+        let copy = match self.follow(url, least_gap, &mut notes).await? {
             Ok(response) => of_answer(&outcome(&response, self.clock.now()), previous, self.clock.now()),
             Err(outcome) => of_answer(&outcome, previous, self.clock.now()),
         };
+        let last_fetch = notes.iter_mut().rev().find_map(|note| match note {
+            Note::Fetch(row) => Some(row),
+            Note::Keep(..) | Note::CrawlDelay(..) => None,
+        });
         let delay = copy.rules(&self.token).robots().and_then(forager_fetch::robots::Robots::crawl_delay);
-        notes.push(Note::CrawlDelay(url.host().to_owned(), delay));
-        if let Some(file) = &copy.file {
-            notes.push(Note::Keep(file_key(&file.body), Some(file.body.clone())));
+        if let Some(file) = copy.file.as_ref().filter(|file| file.read_at == copy.fetched_at) {
+            let key = file_key(&file.body);
+            if let Some(row) = last_fetch {
+                row.robots = Word { origin: &origin(url), file: Some(&key) }.to_string();
+            }
+            notes.push(Note::Keep(key, Some(file.body.clone())));
         }
+        notes.push(Note::CrawlDelay(url.host().to_owned(), delay));
         if let Ok(bytes) = postcard::to_allocvec(&copy) {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
         }
@@ -104,6 +125,7 @@ impl Office {
     async fn follow(
         &self,
         url: &FetchUrl,
+        least_gap: u64,
         notes: &mut Vec<Note>,
     ) -> Result<std::result::Result<Response, Outcome<'static>>> {
         let failed = |error: String| Ok(Err(Outcome::Failed { error }));
@@ -116,8 +138,9 @@ impl Office {
             if hop > 0 && visit.is_none() {
                 return failed(format!("{} had no time for robots.txt", at.host()));
             }
-            let (started, answer) = (self.clock.now(), self.get(&at).await);
-            notes.push(Note::Fetch(self.row(&at, started, answer.as_ref())));
+            let started = self.pace.turn(at.host(), least_gap).await;
+            let answer = self.get(&at).await;
+            notes.push(Note::Fetch(self.row((url, &at), started, answer.as_ref())));
             if let Some(token) = visit {
                 self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
             }
@@ -156,17 +179,15 @@ impl Office {
 
     fn row(
         &self,
-        url: &FetchUrl,
+        (site, url): (&FetchUrl, &FetchUrl),
         started: Timestamp,
         answer: std::result::Result<&Response, &forager_fetch::http::Failure>,
     ) -> FetchRow {
-        let (result, bytes, robots) = match answer {
-            Ok(response) if response.status == 200 => {
-                (response.status.to_string(), response.wire_bytes, file_key(&response.body))
-            }
-            Ok(response) => (response.status.to_string(), response.wire_bytes, String::new()),
-            Err(failure) => (failure.to_string(), 0, String::new()),
+        let (result, bytes) = match answer {
+            Ok(response) => (response.status.to_string(), response.wire_bytes),
+            Err(failure) => (failure.to_string(), 0),
         };
+        let robots = Word { origin: &origin(site), file: None }.to_string();
         FetchRow {
             started: Moment::of(started),
             ended: Moment::of(self.clock.now()),
@@ -191,6 +212,30 @@ fn outcome(response: &Response, now: Timestamp) -> Outcome<'_> {
         cache_control: response.headers.get("cache-control").and_then(|value| value.to_str().ok()),
         retry_after: response.retry_after(now),
     })
+}
+
+/// What the log of fetches says of a request for robots.txt: for whom it was, and where its text is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Word<'a> {
+    pub(crate) origin: &'a str,
+    pub(crate) file: Option<&'a str>,
+}
+
+impl<'a> Word<'a> {
+    /// The word that a text is; none if it is about something else.
+    pub(crate) fn of(text: &'a str) -> Option<Self> {
+        let rest = text.strip_prefix("for ")?;
+        let (origin, file) =
+            rest.split_once(": ").map_or((rest, None), |(origin, file)| (origin, Some(file)));
+        Some(Self { origin, file })
+    }
+}
+
+impl fmt::Display for Word<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "for {}", self.origin)?;
+        self.file.map_or(Ok(()), |file| write!(f, ": {file}"))
+    }
 }
 
 /// The scheme, host and port that one robots.txt is for.

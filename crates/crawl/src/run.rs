@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::clock::Clock;
 use crate::config::{CrawlConfig, Result};
 use crate::options::OptionsOf;
+use crate::pace::Pace;
 use crate::robots::Office;
 use crate::told::{Found, PageLine, Watcher};
 use crate::visit::{Turn, Visitor};
@@ -23,6 +24,8 @@ pub struct Work {
     pub collection: Option<String>,
     /// Whether to stop when there is nothing left to do.
     pub until_done: bool,
+    /// Whether to stop when nothing is due, too.
+    pub until_idle: bool,
 }
 
 /// Whether a crawl goes on.
@@ -72,9 +75,12 @@ impl Crawler {
     ) -> Result<Self> {
         let http = Http::new(http)?;
         let product_token = config.product_token.clone();
-        let office = Office::new(frontier.clone(), http.clone(), clock, product_token.clone());
+        let pace = Arc::new(Pace::new(clock));
+        let office =
+            Office::new(frontier.clone(), http.clone(), (clock, pace.clone()), product_token.clone());
         let introduced = std::sync::Mutex::default();
-        let visitor = Visitor { frontier: frontier.clone(), http, office, clock, product_token, introduced };
+        let visitor =
+            Visitor { frontier: frontier.clone(), http, office, clock, pace, product_token, introduced };
         Ok(Self { visitor: Arc::new(visitor), frontier, config, clock })
     }
 
@@ -99,6 +105,7 @@ impl Crawler {
                 match (asked, &nothing) {
                     (Stop::Drain | Stop::Now, _) => return Ok(Ended::Stopped(asked)),
                     (_, Some(Nothing::Empty)) if work.until_done => return Ok(Ended::Done),
+                    (_, Some(Nothing::NotDue { .. })) if work.until_idle => return Ok(Ended::Done),
                     (_, Some(Nothing::Blocked { until: None })) if work.until_done => {
                         return Ok(Ended::Stuck);
                     }
@@ -264,6 +271,7 @@ fn tell(watcher: &mut dyn Watcher, report: &Report, completed: Completed, mut li
         .collect();
     line.added = found.iter().filter(|found| found.action == forager_frontier::verbs::Action::Added).count();
     line.changed = completed.changed;
+    line.difference = completed.changed.then(|| report.difference.clone());
     line.outcome = Some(completed.outcome);
     line.due = completed.due;
     line.rule = if completed.outcome == Outcome::Again { completed.rule } else { why };

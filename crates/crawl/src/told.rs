@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forager_frontier::Moment;
-use forager_frontier::verbs::{Action, Nothing, Outcome};
+use forager_frontier::verbs::{Action, Difference, Nothing, Outcome};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub struct PageLine {
     pub depth: u32,
     /// Its priority.
     pub priority: f64,
-    /// The page that led here, as it was found first.
+    /// The title of the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The media type.
@@ -55,6 +55,9 @@ pub struct PageLine {
     pub added: usize,
     /// Whether the page had changed.
     pub changed: bool,
+    /// What has changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
     /// What robots.txt says of it.
     pub robots: String,
     /// What became of it.
@@ -63,6 +66,13 @@ pub struct PageLine {
     pub due: Option<Moment>,
     /// Why it was fetched, and why it is due when it is.
     pub rule: Arc<str>,
+}
+
+impl PageLine {
+    /// Whether it was not fetched because robots.txt forbids it.
+    pub fn robots_forbids(&self) -> bool {
+        self.status.is_none() && self.error.as_deref() == Some(self.robots.as_str())
+    }
 }
 
 /// A link and what became of it.

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use crate::clock::Clock;
 use crate::config::Result;
 use crate::options::PageOptions;
+use crate::pace::Pace;
 use crate::reading::{self, Reading};
 use crate::robots::{self, Office};
 use crate::told::PageLine;
@@ -24,6 +25,7 @@ pub(crate) struct Visitor {
     pub(crate) http: Http,
     pub(crate) office: Office,
     pub(crate) clock: Clock,
+    pub(crate) pace: Arc<Pace>,
     pub(crate) product_token: String,
     /// Sites whose sitemaps a collection was told of.
     pub(crate) introduced: Mutex<HashSet<(String, String)>>,
@@ -54,7 +56,7 @@ impl Visitor {
                 return Ok(Turn::Reported(Box::new(report), Box::new(line)));
             }
         };
-        let found = self.office.rules(&url).await?;
+        let found = self.office.rules(&url, leased.least_gap).await?;
         let ruling = found.rules.verdict(&url);
         if found.was_asked && !is_out_of_reach(&ruling) {
             return Ok(Turn::Spent);
@@ -66,7 +68,7 @@ impl Visitor {
             line.error = Some(line.robots.clone());
             return Ok(Turn::Reported(Box::new(report), Box::new(line)));
         }
-        line.at = self.clock.now();
+        line.at = self.pace.turn(url.host(), leased.least_gap).await;
         report.fetch = Some(Sent { at: Moment::of(line.at), robots: line.robots.clone() });
         match self.get(request(&url, leased)).await {
             Ok(response) => self.take_in(&response, (&url, leased), options, &mut report, &mut line).await?,

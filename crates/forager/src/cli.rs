@@ -2,6 +2,7 @@
 
 mod bench;
 mod catalog;
+mod crawl;
 mod exchange;
 mod policies;
 mod profile;
@@ -12,11 +13,15 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use forager_core::time::Interval;
+use forager_frontier::Moment;
 use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
 use serde::de::DeserializeOwned;
 
 pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
 pub(crate) use catalog::*;
+pub(crate) use crawl::*;
 pub(crate) use exchange::*;
 pub(crate) use policies::*;
 pub(crate) use profile::*;
@@ -41,6 +46,14 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Crawl(Box<CrawlArgs>),
+    Run(Box<RunArgs>),
+    Watch(Box<WatchArgs>),
+    Pick(Box<PickArgs>),
+    Audit(AuditArgs),
+    Robots(Box<RobotsArgs>),
+    Sitemap(Box<SitemapArgs>),
+    Links(Box<LinksArgs>),
     Score(ScoreArgs),
     Rank(RankArgs),
     Select(SelectArgs),
@@ -107,7 +120,7 @@ pub(crate) struct Common {
 #[derive(Debug, Args)]
 pub(crate) struct Now {
     /// The time that counts as now, such as 2024-06-15T08:00:00Z [default: the present]
-    #[arg(long = "now", value_name = "TIME")]
+    #[arg(long = "now", value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     time: Option<Timestamp>,
 }
 
@@ -115,6 +128,39 @@ impl Now {
     /// The given time, or the clock's; read once for a whole run.
     pub(crate) fn get(&self) -> Timestamp {
         self.time.unwrap_or_else(Timestamp::now)
+    }
+}
+
+/// The time that the queue is asked at.
+#[derive(Debug, Args)]
+pub(crate) struct QueueNow {
+    /// The time that counts as now, such as 2024-06-15T08:00:00Z [default: the present]
+    #[arg(long = "now", value_name = "TIME", value_parser = kept_instant, allow_hyphen_values = true)]
+    time: Option<Timestamp>,
+}
+
+impl QueueNow {
+    /// The given time, or the clock's; read once for a whole run.
+    pub(crate) fn get(&self) -> Timestamp {
+        self.time.unwrap_or_else(Timestamp::now)
+    }
+}
+
+fn instant(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| match Pieces::parse(text) {
+        Ok(pieces) if pieces.offset().is_some() => "further off than any time that can be told".to_owned(),
+        _ => "not a time such as 2024-06-15T08:00:00Z".to_owned(),
+    })
+}
+
+/// An instant that the queue can keep.
+fn kept_instant(text: &str) -> Result<Timestamp, String> {
+    let (first, end) = (Moment::ZERO.timestamp(), Moment::NEVER.timestamp());
+    let is_written = Pieces::parse(text).is_ok_and(|pieces| pieces.offset().is_some());
+    match text.parse() {
+        Ok(time) if (first..end).contains(&time) => Ok(time),
+        Err(_) if !is_written => instant(text),
+        _ => Err(format!("the queue keeps times from {first} on and before {end}")),
     }
 }
 
@@ -126,9 +172,9 @@ pub(crate) struct ConfigFile {
     pub(crate) path: Option<PathBuf>,
 }
 
-/// The queue that a command works on, and how it prints.
+/// Where the queue is.
 #[derive(Debug, Args)]
-pub(crate) struct StoreArgs {
+pub(crate) struct QueuePlace {
     /// The folder of the queue [default: `data` of `[store]` in the configuration, forager-data]
     #[arg(long, value_name = "DIR", env = "FORAGER_DATA")]
     pub(crate) data: Option<PathBuf>,
@@ -136,8 +182,19 @@ pub(crate) struct StoreArgs {
     #[command(flatten)]
     pub(crate) config: ConfigFile,
 
+    /// How long to wait for another process to leave the queue
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) lock_timeout: Interval,
+}
+
+/// The queue that a command works on, and how it prints.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
     #[command(flatten)]
-    pub(crate) now: Now,
+    pub(crate) place: QueuePlace,
+
+    #[command(flatten)]
+    pub(crate) now: QueueNow,
 
     /// How to print
     #[arg(long, value_enum, default_value_t)]

@@ -1,10 +1,12 @@
 //! What each command does. Every one reads its lines, asks core or the queue, and prints what it said.
 
 mod apply;
+mod audit;
 mod catalog;
 mod classify;
 mod completions;
 mod config;
+mod crawl;
 mod discover;
 mod events;
 mod explain;
@@ -15,17 +17,21 @@ mod import;
 mod init;
 mod job;
 mod lease;
+mod look;
 mod man;
 mod manifest;
+mod pick;
 mod queue;
 mod rank;
 mod reschedule;
+mod run;
 mod scope;
 mod score;
 mod seeds;
 mod select;
 mod upkeep;
 mod url;
+mod watch;
 
 use crate::Outcome;
 use crate::bench;
@@ -35,6 +41,14 @@ use crate::cli::{Command, HostCommand};
 /// Runs a command.
 pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
+        Command::Crawl(args) => crawl::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Watch(args) => watch::run(&args),
+        Command::Pick(args) => pick::run(&args),
+        Command::Audit(args) => audit::run(&args),
+        Command::Robots(args) => look::robots(&args.look),
+        Command::Sitemap(args) => look::sitemap(&args.look),
+        Command::Links(args) => look::links(&args.look),
         Command::Score(args) => score::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Select(args) => select::run(&args),

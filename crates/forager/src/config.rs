@@ -4,6 +4,7 @@
 //! what it does not know, naming the line and the nearest key that it does.
 
 mod check;
+mod fetch;
 mod keys;
 mod layers;
 
@@ -20,6 +21,7 @@ use forager_frontier::settings::{Politeness, Reserved, Retry};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::ConfigFile;
+pub(crate) use fetch::FetchConfig;
 #[cfg(test)]
 pub(crate) use keys::example;
 use layers::Layers;
@@ -39,6 +41,7 @@ pub(crate) struct Config {
     pub(crate) politeness: Politeness,
     pub(crate) retry: Retry,
     pub(crate) store: StoreConfig,
+    pub(crate) fetch: FetchConfig,
     pub(crate) collections: Vec<Collection>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) seeds: Vec<Seed>,

@@ -5,6 +5,7 @@ mod bench;
 mod cli;
 mod commands;
 mod config;
+mod crawling;
 mod flat;
 mod input;
 mod names;
@@ -34,14 +35,35 @@ enum Outcome {
     Complete,
     /// Some lines were bad; each was reported, and the others were processed.
     SomeBad,
+    /// It was asked to stop, and did when what was under way was finished.
+    Interrupted,
+    /// It was asked to stop at once, and did.
+    Forced,
+    /// So many bytes as allowed were read.
+    SizeLimit,
+    /// As long as allowed was worked.
+    TimeLimit,
+}
+
+impl Outcome {
+    /// The exit status, as other crawlers have it.
+    fn status(self) -> u8 {
+        match self {
+            Self::Complete => 0,
+            Self::SomeBad => 1,
+            Self::Interrupted => 11,
+            Self::Forced => 13,
+            Self::SizeLimit => 14,
+            Self::TimeLimit => 15,
+        }
+    }
 }
 
 fn main() -> ExitCode {
     let ended = commands::run(Cli::parse().command);
     progress::finish();
     match ended {
-        Ok(Outcome::Complete) => ExitCode::SUCCESS,
-        Ok(Outcome::SomeBad) => ExitCode::from(1),
+        Ok(outcome) => ExitCode::from(outcome.status()),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(format_args!("{error:#}"));

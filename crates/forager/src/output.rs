@@ -183,7 +183,7 @@ fn cell(value: Option<&Value>) -> String {
 
 /// `text` without characters that would steer the terminal or turn the direction of writing: it
 /// came from outside.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     let steers = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

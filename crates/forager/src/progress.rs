@@ -62,3 +62,16 @@ pub(crate) fn aside(write: impl FnOnce()) {
         None => write(),
     }
 }
+
+/// Shows a line that changes, for work whose end is not known.
+pub(crate) fn spin() {
+    show(0, "{spinner} {wide_msg}");
+}
+
+/// Puts another text into that line.
+pub(crate) fn say(what: String) {
+    if let Some(bar) = BAR.get() {
+        bar.set_message(what);
+        bar.tick();
+    }
+}

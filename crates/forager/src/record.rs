@@ -4,6 +4,8 @@ use std::fmt;
 
 use forager_core::read::shortened;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::Outcome;
 use crate::flat;
@@ -85,6 +87,31 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &Line<'a>) -> Result<T, BadLin
         Some(record) => Ok(record),
         None => serde_json::from_str(text).map_err(|_| explain::<T>(text)),
     }
+}
+
+/// As [`parse`], for a record some of whose fields may be `null`, which is the same as missing.
+pub(crate) fn parse_with_nulls<T: DeserializeOwned>(line: &Line<'_>) -> Result<T, BadLine> {
+    parse(line).or_else(|problem| {
+        let fields: Map<String, Value> = parse(line)?;
+        parse_part(Value::Object(fields), "").map_err(|_| problem)
+    })
+}
+
+/// Reads a record that is part of another, which has it as `name`. A `null` is the same as missing.
+pub(crate) fn parse_part<T: DeserializeOwned>(part: Value, name: &str) -> Result<T, BadLine> {
+    let Value::Object(mut fields) = part else {
+        return Err(BadLine::field(name, format_args!("not a JSON object: {}", shown(&part))));
+    };
+    fields.retain(|_, value| !value.is_null());
+    serde_path_to_error::deserialize(Value::Object(fields)).map_err(|error| {
+        let field = field_name(&error.path().to_string());
+        let dot = if field.is_empty() || name.is_empty() { "" } else { "." };
+        BadLine { field: format!("{name}{dot}{field}"), problem: message(error.inner()) }
+    })
+}
+
+fn shown(value: &Value) -> String {
+    shortened(&value.to_string(), SHOWN_CHARS).into_owned()
 }
 
 /// Reads the record once more, slowly, to find out which field is at fault.

@@ -1,21 +1,19 @@
 //! The queue on disk: opened as a command asks, and closed in good order.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use forager_frontier::{Durability, Embedded, Error, Options};
+use forager_core::time::Interval;
+use forager_frontier::{Durability, Embedded, Error, Memory, Options};
 use jiff::Timestamp;
 
-use crate::cli::StoreArgs;
+use crate::cli::{QueuePlace, StoreArgs};
 use crate::config::{self, Config};
 
-/// How long another process is given to leave the queue: as long as one command of a pipeline
-/// takes to end after the next has begun.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// How often that is tried.
-const TRY_EVERY: Duration = Duration::from_millis(20);
+/// How often it is tried whether another process has left the queue.
+pub(crate) const TRY_EVERY: Duration = Duration::from_millis(20);
 
 /// What to do where there is no queue yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +31,8 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the queue.
     pub(crate) fn open(args: &StoreArgs, missing: Missing) -> anyhow::Result<Self> {
-        let config = Config::load(&args.config)?;
-        let path = folder(args, &config);
+        let config = Config::load(&args.place.config)?;
+        let path = folder(&args.place, &config);
         if missing == Missing::Refuse && is_nothing(&path) {
             bail!(
                 "there is no queue in {}; start one with \"forager apply\" or \"forager collection add\", \
@@ -42,7 +40,7 @@ impl Store {
                 path.display()
             );
         }
-        let frontier = open_patiently(&path, &config)?;
+        let frontier = open_patiently(&path, &config, args.place.lock_timeout)?;
         Ok(Self { frontier, now: args.now.get() })
     }
 
@@ -90,11 +88,39 @@ impl Lazy<'_> {
             closed @ None => Ok(closed.insert(Store::open(self.args, self.missing)?)),
         }
     }
+
+    /// Tries a call that may fail for what it is asked. Where there is no queue yet it is tried on one in memory, so
+    /// that a call that fails leaves no empty folder behind.
+    pub(crate) fn rehearse(
+        &self,
+        call: impl FnOnce(&Memory, Timestamp) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        match self.store {
+            Some(_) => Ok(()),
+            None => rehearse(self.args, call),
+        }
+    }
+}
+
+/// Tries a call on a queue in memory, where there is none on disk yet.
+pub(crate) fn rehearse(
+    args: &StoreArgs,
+    call: impl FnOnce(&Memory, Timestamp) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    if is_there(args)? {
+        return Ok(());
+    }
+    call(&Memory::new(Config::load(&args.place.config)?.settings())?, args.now.get())
+}
+
+/// Whether there is a queue, or something else where it would be.
+pub(crate) fn is_there(args: &StoreArgs) -> anyhow::Result<bool> {
+    Ok(!is_nothing(&folder(&args.place, &Config::load(&args.place.config)?)))
 }
 
 /// Whether a call failed only because another process has the queue.
 pub(crate) fn is_locked(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(Error::Locked { .. }))
+    error.is::<Busy>()
 }
 
 /// Whether a call failed for what it was asked, rather than for the state of the queue.
@@ -112,12 +138,33 @@ fn is_nothing(path: &Path) -> bool {
 }
 
 /// The folder that is meant: the flag or its variable, or what the configuration says.
-pub(crate) fn folder(args: &StoreArgs, config: &Config) -> PathBuf {
-    args.data.clone().unwrap_or_else(|| config.store.data.clone())
+pub(crate) fn folder(place: &QueuePlace, config: &Config) -> PathBuf {
+    place.data.clone().unwrap_or_else(|| config.store.data.clone())
 }
 
-fn open_patiently(path: &Path, config: &Config) -> anyhow::Result<Embedded> {
-    let started = Instant::now();
+/// Another process has the queue, and kept it for as long as we were to wait.
+#[derive(Debug)]
+struct Busy {
+    path: PathBuf,
+    waited: Interval,
+}
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, waited } = self;
+        write!(
+            f,
+            "{} is open in another process, and was for {waited}; stop it, wait longer with --lock-timeout, \
+             or choose another folder with --data",
+            path.display()
+        )
+    }
+}
+
+impl std::error::Error for Busy {}
+
+pub(crate) fn open_patiently(path: &Path, config: &Config, patience: Interval) -> anyhow::Result<Embedded> {
+    let (started, longest) = (Instant::now(), Duration::from_secs_f64(patience.as_secs_f64()));
     loop {
         let durability = match config.store.durability {
             config::Durability::Process => Durability::Process,
@@ -125,7 +172,8 @@ fn open_patiently(path: &Path, config: &Config) -> anyhow::Result<Embedded> {
         };
         let options = Options { durability, ..Options::default() };
         match Embedded::open(path, config.settings(), options) {
-            Err(Error::Locked { .. }) if started.elapsed() < PATIENCE => std::thread::sleep(TRY_EVERY),
+            Err(Error::Locked { .. }) if started.elapsed() < longest => std::thread::sleep(TRY_EVERY),
+            Err(Error::Locked { path }) => return Err(Busy { path, waited: patience }.into()),
             other => return Ok(other?),
         }
     }

@@ -1,4 +1,10 @@
-//! Messages of libraries, in plain words.
+//! Messages in plain words.
+
+/// So many of a thing: `1 entry`, `2 entries`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    let word = if count == 1 { one } else { many };
+    format!("{count} {word}")
+}
 
 /// Replaces the names of types that a user never chose by what is expected.
 pub(crate) fn in_words(message: &str) -> String {
@@ -6,7 +12,9 @@ pub(crate) fn in_words(message: &str) -> String {
         return message.to_owned();
     };
     let words = match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "u8" => "a whole number, 0 to 255",
+        "u16" => "a whole number, 0 to 65535",
+        "u32" | "u64" | "usize" => "a whole number, 0 or more",
         "f64" => "a number",
         "a sequence" => "a list",
         other if other.starts_with("struct ") => "a section",
@@ -17,7 +25,13 @@ pub(crate) fn in_words(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::in_words;
+    use super::{counted, in_words};
+
+    #[test]
+    fn one_is_not_many() {
+        let told = [0, 1, 2].map(|count| counted(count, "entry", "entries"));
+        assert_eq!(told, ["0 entries", "1 entry", "2 entries"]);
+    }
 
     #[test]
     fn types_become_words() {

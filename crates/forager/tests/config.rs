@@ -120,7 +120,7 @@ fn a_bad_value_names_its_key_and_line() {
 fn a_good_file_is_counted_and_dangling_names_are_warned_of() {
     let text = "[[collections]]\nid = \"c\"\n[[profiles]]\nid = \"p\"\ncollection = \"gone\"\n[[seeds]]\nurl = \"https://a.example/\"\nprofiles = [\"p\", \"q\"]\n";
     let ran = config("check", text, &[]);
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, "forager.toml: 1 collections, 1 profiles, 1 seeds\n"));
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "forager.toml: 1 collection, 1 profile, 1 seed\n"));
     let warnings = "forager: warning: profile \"p\" belongs to collection \"gone\", which is not configured\n\
                     forager: warning: seed \"https://a.example/\" names profile \"q\", which is not configured\n";
     assert_eq!(ran.stderr, warnings);

@@ -52,6 +52,7 @@ fn a_configuration_is_applied_and_followed() {
         "added seed https://tabloid.example/",
     ];
     assert_eq!(told(&queue.good(&["apply", "--dry-run"])), all);
+    assert!(!queue.folder().join("forager-data").exists());
     assert_eq!(told(&queue.good(&["apply"])), all, "a dry run changed nothing");
     assert_eq!(queue.good(&["apply"]), [Value::Null; 0]);
 
@@ -95,7 +96,33 @@ fn pruning_spares_jobs_and_asks_before_entries_go() {
 #[test]
 fn the_catalog_is_all_or_nothing_and_names_what_is_wrong() {
     let queue = Queue::news();
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 16] = [
+        (&["collection", "add", "x", "x"], "collection \"x\" is given twice"),
+        (&["profile", "remove", "daily", "daily"], "profile \"daily\" is given twice"),
+        (
+            &[
+                "seed",
+                "add",
+                "https://x.example",
+                "https://y.example/",
+                "HTTP://X.example/",
+                "--profile",
+                "daily",
+            ],
+            "seed \"HTTP://X.example/\" is given twice: it is one with \"https://x.example\"",
+        ),
+        (
+            &["seed", "add", "https://paper.example/", "--profile", "daily"],
+            "seed \"https://paper.example/\" is there already\n",
+        ),
+        (
+            &["seed", "add", "http://Paper.example", "--profile", "daily"],
+            "seed \"http://Paper.example\" is there already, as \"https://paper.example/\"",
+        ),
+        (
+            &["job", "start", "j", "https://x.example/", "https://x.example/"],
+            "seed \"https://x.example/\" is given twice\n",
+        ),
         (&["collection", "add", "archive", "news"], "collection \"news\" is there already"),
         (&["collection", "show", "archive"], "there is no collection \"archive\""),
         (&["collection", "start", "archive"], "there is no collection \"archive\""),
@@ -125,6 +152,27 @@ fn the_catalog_is_all_or_nothing_and_names_what_is_wrong() {
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{args:?}");
     }
     assert_eq!(queue.good(&["collection", "list"]).len(), 1);
+}
+
+#[test]
+fn seeds_go_by_the_names_that_they_were_given_first() {
+    let queue = Queue::news();
+    queue.good(&["seed", "add", "HTTPS://Tabloid.example", "--profile", "daily"]);
+    for (verb, change) in [("disable", "disabled"), ("enable", "enabled")] {
+        for name in ["https://tabloid.example/", "http://TABLOID.example", "HTTPS://Tabloid.example"] {
+            let want = format!("{change} seed HTTPS://Tabloid.example");
+            assert_eq!(told(&queue.good(&["seed", verb, name])), [want], "{name}");
+        }
+    }
+    assert_eq!(queue.good(&["seed", "show", "http://tabloid.example"])[0]["url"], "HTTPS://Tabloid.example");
+    assert_eq!(
+        queue.good(&["seed", "start", "http://tabloid.example"])[0]["url"],
+        "https://tabloid.example/"
+    );
+    assert_eq!(
+        told(&queue.good(&["seed", "remove", "https://tabloid.example"])),
+        ["removed seed HTTPS://Tabloid.example"]
+    );
 }
 
 #[test]
@@ -173,11 +221,8 @@ fn seeds_come_in_bulk_and_bad_lines_are_named() {
     let ran = queue.run(&["seed", "import", "seeds.txt", "--profile", "daily"], "");
     assert_eq!(ran.rows(), [json!({"added": 2, "present": 2, "bad": 3})]);
     assert_eq!(ran.status, 1);
-    // A line that cannot be read is told at once, one that the queue refuses with its batch.
-    let mut problems: Vec<&str> = ran.stderr.lines().collect();
-    problems.sort_unstable();
     assert_eq!(
-        problems,
+        ran.stderr.lines().collect::<Vec<_>>(),
         [
             "forager: seeds.txt:2: url: \"nonsense\" is not an absolute URL: relative URL without a base",
             "forager: seeds.txt:5: profiles: there is no profile \"nope\"",
@@ -211,7 +256,7 @@ fn init_writes_a_configuration_once() {
     let queue = Queue::nowhere();
     let run = |args: &[&str]| common::run_command(&mut queue.command(args), "");
     assert_eq!(run(&["init"]).status, 0);
-    assert_eq!(run(&["config", "check"]).stdout, "forager.toml: 1 collections, 1 profiles, 1 seeds\n");
+    assert_eq!(run(&["config", "check"]).stdout, "forager.toml: 1 collection, 1 profile, 1 seed\n");
     std::fs::write(queue.folder().join("forager.toml"), "").unwrap();
     let ran = run(&["init"]);
     assert_eq!(
@@ -252,6 +297,24 @@ fn nothing_can_be_leased_of_nothing() {
         let ran = queue.run(&["lease", flag, "0"], "");
         assert_eq!(ran.status, 2);
         assert!(ran.stderr.contains("not a whole number of at least 1"), "{}", ran.stderr);
+    }
+    for (flag, value, key, problem) in [
+        ("--length", "0", "length = 0", "1"),
+        ("--every", "0s", "every = \"0s\"", "is no interval; leave it out"),
+    ] {
+        let ran = queue.run(&["profile", "add", "p", "--collection", "news", flag, value], "");
+        assert_eq!(ran.status, 2);
+        assert!(
+            ran.stderr.starts_with(&format!("error: invalid value '{value}' for '{flag}")),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains(problem), "{}", ran.stderr);
+        write_config(&queue, &CONFIG.replace("every = \"24h\"", key));
+        let ran = common::run_command(&mut queue.command(&["config", "check"]), "");
+        let place = format!("forager: forager.toml:8: profiles[0].{}: ", &flag[2..]);
+        assert!(ran.stderr.starts_with(&place) && ran.stderr.contains(problem), "{}", ran.stderr);
+        std::fs::remove_file(queue.folder().join("forager.toml")).unwrap();
     }
 }
 

@@ -71,12 +71,18 @@ fn a_collection_can_be_taken_in_under_another_name() {
     queue.good(&["collection", "add", "other"]);
     let all = queue.run(&["export"], "").stdout;
     let ran = queue.run(&["import", "--collection", "x", "--data", "x"], &all);
-    assert_eq!(ran.status, 2);
-    assert!(
-        ran.stderr.contains("this is a second collection, \"copy\"; leave --collection out"),
-        "{}",
-        ran.stderr
-    );
+    assert_eq!(ran.status, 1, "the first one was taken in");
+    let passed = all.lines().skip_while(|line| !line.contains("\"copy\"")).count();
+    assert_eq!(ran.rows().last(), Some(&json!({"added": 5, "present": 0, "bad": passed})));
+    let told: Vec<&str> = ran.stderr.lines().map(|line| line.split_once(": ").unwrap().1).collect();
+    let problem = |line: usize, id: &str| {
+        format!(
+            "line {line}: this is a second collection, {id:?}; leave --collection out to keep their names; what belongs to it is passed over"
+        )
+    };
+    let first = all.lines().count() - passed;
+    assert_eq!(told, [problem(first + 1, "copy"), problem(first + passed, "other")]);
+    assert_eq!(queue.good(&["queue", "list", "--data", "x"]).len(), 5);
     assert_eq!(queue.run(&["import", "--data", "whole"], &all).status, 0);
     assert_eq!(queue.good(&["collection", "list", "--data", "whole"]).len(), 3);
 }
@@ -85,29 +91,117 @@ fn a_collection_can_be_taken_in_under_another_name() {
 fn what_is_no_export_is_refused() {
     let queue = rich();
     let export = queue.run(&["export"], "").stdout;
-    let (header, images) = export.split_once('\n').unwrap();
-    let ran = queue.run(&["import", "--data", "a"], images);
-    assert_eq!(
-        ran.stderr,
-        "forager: an export begins with a line about its collection; name one with --collection\n"
-    );
-    let ran = queue.run(&["import", "--data", "b"], header.replace("\"forager\":1", "\"forager\":2"));
-    assert_eq!(
-        ran.stderr,
-        "forager: line 1: written by a newer version of Forager; import it with that version\n"
-    );
-    let ran =
-        queue.run(&["import", "--data", "c"], format!("{}\n{images}", header.replace("\"kind\"", "\"kin\"")));
-    assert!(ran.stderr.starts_with("forager: line 1: "), "{}", ran.stderr);
-    assert_eq!(ran.status, 2, "nothing may follow a line about a collection that is not understood");
+    let (header, rest) = export.split_once('\n').unwrap();
+    let images = &rest[rest.find("{\"id\"").unwrap()..];
+    let newer = "written by a newer version of Forager (export format 2, this one knows 1); \
+                 import it with that version, or a later one";
+    let exclude = header.replace("\"exclude\":[]", "\"exclude\":[\"(\"]");
+    let cases: [(&str, &[&str], String, &str); 10] = [
+        (
+            "no header",
+            &[],
+            images.to_owned(),
+            "an export begins with a line about its collection; name one with",
+        ),
+        (
+            "no header, and no collection",
+            &["--collection", "x"],
+            images.to_owned(),
+            "an export begins with a line about its collection, and there is no collection \"x\"",
+        ),
+        ("newer", &[], header.replace("\"forager\":1", "\"forager\":2"), &format!("line 1: {newer}\n")),
+        (
+            "newer, and quite different",
+            &[],
+            r#"{"forager":2,"what":[]}"#.to_owned(),
+            &format!("line 1: {newer}\n"),
+        ),
+        ("in another order", &[], r#"{"what":[], "forager":2}"#.to_owned(), &format!("line 1: {newer}\n")),
+        (
+            "a field is missing",
+            &[],
+            header.replace("\"kind\"", "\"kin\""),
+            "line 1: collection: missing field `kind`",
+        ),
+        (
+            "a pattern is bad",
+            &[],
+            format!("{exclude}\n{images}"),
+            "line 1: profile \"daily\": exclude: regex",
+        ),
+        ("a profile is none", &[], header.replace("\"depth\":2", "\"depth\":-2"), "line 1: profiles: "),
+        (
+            "a seed is none",
+            &[],
+            header.replace("\"https:", "\"what:"),
+            "line 1: seeds: \"what://paper.example/\" is",
+        ),
+        ("no file", &["nowhere"], String::new(), "cannot read nowhere"),
+    ];
+    for (name, args, input, problem) in cases {
+        let ran = queue.run(&[&["import", "--data", "new"], args].concat(), input);
+        assert!(ran.stderr.starts_with(&format!("forager: {problem}")), "{name}: {}", ran.stderr);
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{name}");
+        assert!(!queue.folder().join("new").exists(), "{name}: nothing was done, so nothing is left behind");
+    }
     let bad = export.replacen("\"priority\":", "\"prior\":", 1);
     let ran = queue.run(&["import", "--data", "d"], bad);
     assert_eq!((ran.status, ran.rows().last()), (1, Some(&json!({"added": 4, "present": 0, "bad": 1}))));
-    assert!(ran.stderr.starts_with("forager: line 2: missing field `priority`"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("forager: line 3: missing field `priority`"), "{}", ran.stderr);
     assert_eq!(
         queue.run(&["export", "--collection", "nope"], "").stderr,
         "forager: there is no collection \"nope\"\n"
     );
+}
+
+#[test]
+fn entries_of_a_collection_that_is_refused_go_nowhere() {
+    let queue = rich();
+    let export = queue.run(&["export"], "").stdout;
+    let other = export
+        .replace("\"id\":\"news\"", "\"id\":\"other\"")
+        .replace("\"collection\":\"news\"", "\"collection\":\"other\"");
+    for (name, from, to, problem) in [
+        ("not understood", "\"kind\"", "\"kin\"", "collection: missing field `kind`"),
+        (
+            "no use",
+            "\"exclude\":[]",
+            "\"exclude\":[\"(\"]",
+            "profile \"other-daily\": exclude: regex parse error",
+        ),
+        ("newer", "\"forager\":1", "\"forager\":2", "written by a newer version of Forager"),
+    ] {
+        let both = format!("{export}{}", other.replace(from, to));
+        let ran = queue.run(&["import", "--data", name], both);
+        assert!(ran.stderr.starts_with(&format!("forager: line 8: {problem}")), "{name}: {}", ran.stderr);
+        let told = &ran.stderr.lines().last().unwrap();
+        assert!(told.ends_with("; what belongs to it is passed over"), "{name}: {told}");
+        assert_eq!(ran.status, 1, "{name}");
+        assert_eq!(ran.rows().last().unwrap()["added"], 5, "{name}");
+        assert_eq!(queue.good(&["collection", "list", "--data", name]).len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_job_that_cannot_start_makes_no_queue() {
+    let queue = Queue::nowhere();
+    let cases: [&[&str]; 3] = [
+        &["job", "start", "j", "nonsense"],
+        &["job", "start", "j", "https://a.example/", "--include", "("],
+        &["collection", "add", "a", "a"],
+    ];
+    for args in cases {
+        assert_eq!(queue.run(args, "").status, 2, "{args:?}");
+        assert!(!queue.folder().join("forager-data").exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn an_export_that_fails_leaves_nothing_behind() {
+    let queue = rich();
+    assert_eq!(queue.run(&["export", "--collection", "nope", "out.jsonl"], "").status, 2);
+    let files = std::fs::read_dir(queue.folder()).unwrap().map(|file| file.unwrap().file_name());
+    assert_eq!(files.collect::<Vec<_>>(), ["forager-data"]);
 }
 
 #[test]
@@ -141,6 +235,27 @@ fn many_seeds_and_hosts_are_told_in_several_lines() {
 }
 
 #[test]
+fn lines_about_a_collection_are_as_long_as_an_import_reads() {
+    let queue = Queue::news();
+    let long = "x".repeat(4000);
+    let seeds: Vec<String> = (0..400).map(|n| format!("https://h{n}.example/{long}")).collect();
+    queue.run(&["seed", "import", "--profile", "daily"], seeds.join("\n")).good_rows();
+    queue.good(&["collection", "start", "news"]);
+    for live in [true, false] {
+        if !live {
+            // Seeds that were removed stand before the entries that are still their own.
+            let gone = [&["seed", "remove"], &*seeds.iter().map(String::as_str).collect::<Vec<_>>()].concat();
+            queue.good(&gone);
+        }
+        let export = queue.run(&["export"], "").stdout;
+        let longest = export.lines().map(str::len).max().unwrap();
+        assert!(longest < 1 << 20, "{longest}");
+        let imported = queue.run(&["import", "--data", &format!("copy-{live}")], export).good_rows();
+        assert_eq!(imported.last(), Some(&json!({"added": 401, "present": 0, "bad": 0})));
+    }
+}
+
+#[test]
 fn an_export_goes_where_it_is_told_and_nowhere_else() {
     let queue = rich();
     let folder = queue.folder();
@@ -161,6 +276,45 @@ fn an_export_goes_where_it_is_told_and_nowhere_else() {
     let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
     queue.good(&["export", "pipe"]);
     assert_eq!(reader.join().unwrap(), exported);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_copy_that_cannot_be_written_says_what_to_do() {
+    let queue = rich();
+    std::fs::write(queue.folder().join("file"), "x").unwrap();
+    let remedy = "; make room there, or choose another folder for the copy\n";
+    for (target, cause) in [("/proc/copy", "No such file or directory"), ("file/copy", "Not a directory")] {
+        let ran = queue.run(&["backup", target], "");
+        assert_eq!(ran.status, 2, "{target}");
+        assert!(
+            ran.stderr.starts_with(&format!("forager: {target}: cannot be written: {cause}")),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.ends_with(remedy), "{}", ran.stderr);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_that_cannot_be_made_or_is_none_of_ours_says_what_to_do() {
+    let queue = Queue::nowhere();
+    std::fs::create_dir(queue.folder().join("photos")).unwrap();
+    std::fs::write(queue.folder().join("photos/beach.jpg"), "x").unwrap();
+    for (folder, problem) in [
+        (
+            "/proc/queue",
+            "cannot be made: No such file or directory (os error 2); mend that, or choose another folder with --data\n",
+        ),
+        (
+            "photos",
+            "is not empty, and holds beach.jpg rather than a queue; choose another folder with --data\n",
+        ),
+    ] {
+        let ran = queue.run(&["collection", "add", "c", "--data", folder], "");
+        assert_eq!((ran.status, ran.stderr), (2, format!("forager: {folder}: {problem}")));
+    }
 }
 
 #[test]

@@ -82,9 +82,35 @@ fn explain_speaks_of_any_url() {
             assert!(lines.iter().any(|line| line.starts_with(&format!("  {label}"))), "{url}: {label}");
         }
     }
-    let ran = queue.run(&["explain", "mailto:x@y.example"], "");
-    assert_eq!(ran.status, 2);
-    assert!(ran.stderr.contains("\"mailto:x@y.example\" is not an http or https URL"), "{}", ran.stderr);
+    for (text, problem) in [
+        ("mailto:x@y.example", "\"mailto:x@y.example\" is not an http or https URL\n"),
+        ("not a url", "\"not a url\" is not an absolute URL: "),
+        ("", "\"\" is not an absolute URL: "),
+    ] {
+        for command in [["explain", text].as_slice(), &["queue", "show", text]] {
+            let ran = queue.run(command, "");
+            assert_eq!(ran.status, 2);
+            assert!(ran.stderr.starts_with(&format!("forager: {problem}")), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn explain_says_nothing_that_does_not_hold_in_a_plain_collection() {
+    let queue = Queue::nowhere();
+    queue.good(&["collection", "add", "own", "--plain"]);
+    let page = json!({"collection": "own", "links": [{"url": "no url", "key": "k"}]});
+    queue.run(&["discover"], page.to_string()).good_rows();
+    for url in ["no url", "never seen"] {
+        let json = queue.good(&["explain", url]);
+        assert_eq!((&json[0]["class"], &json[0]["priority"]["value"]), (&json!(null), &json!(null)), "{url}");
+        let text = queue.run(&["explain", url, "--format", "table"], "").stdout;
+        assert!(text.contains("  priority    order due\n"), "{text}");
+        for label in ["class ", "changes ", "sorted as"] {
+            assert!(!text.contains(label), "{url}: {label}: {text}");
+        }
+        assert!(text.contains(&format!("requested as {url}\n")), "{text}");
+    }
 }
 
 #[test]
@@ -160,6 +186,92 @@ fn what_is_set_for_a_host_holds_until_it_is_taken_back() {
 }
 
 #[test]
+fn a_host_is_found_however_it_is_written() {
+    let queue = Queue::with_links(&["a"]);
+    queue.good(&["collection", "add", "own", "--plain"]);
+    let page =
+        json!({"collection": "own", "links": [{"url": "https://Mixed.example/", "key": "Mixed.example"}]});
+    queue.run(&["discover"], page.to_string()).good_rows();
+    let count = |args: &[&str]| {
+        let rows = queue.good(args);
+        rows.iter().filter(|row| row.get("nothing").is_none()).count()
+    };
+    for (host, entries) in
+        [("paper.example", 2), ("Paper.EXAMPLE", 2), ("Mixed.example", 1), ("mixed.example", 0)]
+    {
+        assert_eq!(count(&["queue", "list", "--host", host]), entries, "{host}");
+        assert_eq!(count(&["queue", "plan", "--host", host]), entries, "{host}");
+        assert_eq!(count(&["queue", "hosts", host]), entries.min(1), "{host}");
+    }
+    for (host, collection, leases) in [
+        ("MIXED.example", "own", 0),
+        ("Mixed.example", "own", 1),
+        ("PAPER.example", "news", 1),
+        ("Paper.example", "own", 0),
+    ] {
+        assert_eq!(
+            count(&["lease", "--host", host, "--collection", collection]),
+            leases,
+            "{host} of {collection}"
+        );
+    }
+    let ran = queue.run(&["host", "set", "B\u{fc}cher.example", "--delay", "3s"], "");
+    assert_eq!(ran.good_rows()[0]["host"], "xn--bcher-kva.example", "in the letters that are sent");
+}
+
+#[test]
+fn a_host_that_nothing_opens_has_no_date_for_it() {
+    let queue = Queue::with_links(&[]);
+    let cases: [(&[&str], &str); 2] =
+        [(&["--in-flight", "0"], "inFlight"), (&["--in-flight", "default", "--block"], "blocked")];
+    for (flags, gate) in cases {
+        let set = queue.good(&[&["host", "set", "paper.example"], flags].concat());
+        assert_eq!((&set[0]["opens"], &set[0]["gate"]), (&json!(null), &json!(gate)));
+        let text = queue.run(&["queue", "hosts", "--format", "table"], "").stdout;
+        let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(row[6..8], ["never", gate], "{text}");
+    }
+    let sheet = queue.run(&["host", "set", "paper.example", "--format", "table"], "").stdout;
+    assert!(sheet.contains("settings.blockedUntil  never\n"), "{sheet}");
+}
+
+#[test]
+fn a_time_that_the_queue_cannot_keep_is_refused() {
+    let queue = Queue::news();
+    let cases = [
+        (
+            "1969-12-31T23:59:59Z",
+            "the queue keeps times from 1970-01-01T00:00:00Z on and before 2106-02-07T06:28:15Z",
+        ),
+        ("-001000-01-01T00:00:00Z", "the queue keeps times from"),
+        ("2106-02-07T06:28:15Z", "the queue keeps times from"),
+        ("9999-12-30T00:00:00Z", "the queue keeps times from"),
+        ("9999-12-31T23:59:59Z", "the queue keeps times from"),
+        ("2024-13-01T00:00:00Z", "not a time such as 2024-06-15T08:00:00Z"),
+        ("tomorrow", "not a time such as 2024-06-15T08:00:00Z"),
+    ];
+    for (time, problem) in cases {
+        for command in [
+            ["lease", "--now"].as_slice(),
+            &["queue", "stats", "--now"],
+            &["host", "set", "a.example", "--block-until"],
+        ] {
+            let ran = common::run_command(queue.command(command).arg(time), "");
+            let flag = command.last().unwrap();
+            let want = format!("error: invalid value '{time}' for '{flag} <TIME>': {problem}");
+            if time.starts_with('-') && *flag != "--now" {
+                continue; // taken for a flag
+            }
+            assert!(ran.stderr.starts_with(&want), "{command:?}: {}", ran.stderr);
+            assert_eq!(ran.status, 2, "{command:?}");
+        }
+    }
+    for time in ["1970-01-01T00:00:00Z", "2106-02-07T06:28:14Z"] {
+        assert_eq!(queue.run_at(time, &["queue", "stats"], "").good_rows().len(), 1);
+    }
+}
+
+#[test]
 fn a_job_ends_and_can_be_steered() {
     let queue = Queue::nowhere();
     let started =
@@ -177,6 +289,34 @@ fn a_job_ends_and_can_be_steered() {
     assert_eq!((ran.status, ran.stderr.as_str()), (2, "forager: there is no job \"other\"\n"));
     let ran = queue.run(&["job", "start", "site", "https://site.example/"], "");
     assert_eq!(ran.status, 2, "{}", ran.stderr);
+}
+
+#[test]
+fn a_job_without_anything_to_fetch_is_finished_when_it_starts() {
+    let queue = Queue::nowhere();
+    let started = queue.good(&["job", "start", "none", "https://site.example/", "--pages", "0"]);
+    assert_eq!((&started[0]["state"], &started[0]["finished"]), (&json!("finished"), &json!(NOW)));
+    assert_eq!(column(&queue.good(&["events"]), "event"), ["finished"]);
+}
+
+#[test]
+fn one_of_a_thing_is_not_many() {
+    let queue = Queue::with_links(&["a"]);
+    let text = |args: &[&str]| queue.run(&[args, &["--format", "table"]].concat(), "").stdout;
+    assert_eq!(text(&["check"]), "nothing is wrong with 2 entries, 1 queue, 1 host and 0 leases\n");
+    assert!(
+        text(&["explain", "https://paper.example/a"])
+            .contains("  needs       another one of its host goes before it\n")
+    );
+    queue.good(&["lease"]);
+    assert!(text(&["explain", "https://paper.example/"]).contains("; 1 waits at its host\n"));
+    assert!(
+        text(&["explain", "https://paper.example/a"])
+            .contains("  queue       the only one that waits at its host\n")
+    );
+    queue.good(&["export", "out.jsonl"]);
+    let imported = queue.run(&["import", "out.jsonl", "--data", "copy", "--format", "table"], "").stdout;
+    assert!(imported.ends_with("\n2 entries added, 0 were there already, 0 lines were bad\n"), "{imported}");
 }
 
 #[test]

@@ -22,16 +22,105 @@ fn bad_lines_are_named_and_the_others_go_on() {
             r#"{"collection":"nope","links":[{"url":"https://a.example/"}]}"#,
             "line 2: there is no collection \"nope\"",
         ),
-        (r#"{"collection":"news","links":[{"text":"x"}]}"#, "line 2: links[0].url: missing"),
+        (r#"{"collection":"news","links":{}}"#, "line 2: links: not a list"),
         (
-            r#"{"collection":"news","links":[{"url":"https://a.example/","how":"magic"}]}"#,
-            "line 2: links[0].how: unknown variant `magic`",
+            r#"{"collection":"news","depth":"deep","links":[]}"#,
+            "line 2: depth: invalid type: string \"deep\"",
         ),
     ];
     for (line, problem) in cases {
         let ran = queue.run(&["discover"], format!("{good}\n{line}\n{good}\n"));
         assert!(ran.stderr.starts_with(&format!("forager: {problem}")), "{line}: {}", ran.stderr);
         assert_eq!((ran.status, ran.rows().len()), (1, 2), "{line}");
+    }
+}
+
+#[test]
+fn a_bad_link_does_not_take_its_page_along() {
+    let queue = Queue::with_links(&[]);
+    let links = json!([
+        {"url": "https://paper.example/a", "text": null, "inHeader": null},
+        {"text": "x"},
+        {"url": "https://paper.example/b", "how": "magic"},
+        "https://paper.example/c",
+        {"url": "::"},
+        {"url": "https://paper.example/d", "metadata": {"a": 1}},
+        {"url": "https://paper.example/e", "relevance": 7},
+        {"url": "https://paper.example/f"},
+    ]);
+    let page = json!({"collection": "news", "source": "https://paper.example/", "links": links});
+    let ran = queue.run(&["discover"], page.to_string());
+    let want = [
+        (json!("https://paper.example/a"), "added", "in scope"),
+        (json!(null), "invalid", "links[1].url: missing"),
+        (json!("https://paper.example/b"), "invalid", "links[2].how: unknown variant `magic`"),
+        (json!(null), "invalid", "links[3]: not a JSON object: \"https://paper.example/c\""),
+        (json!("::"), "invalid", "\"::\" is not an absolute URL"),
+        (
+            json!("https://paper.example/d"),
+            "invalid",
+            "links[5].metadata: invalid type: map, expected a string",
+        ),
+        (json!("https://paper.example/e"), "invalid", "links[6].relevance: 7 is not from 0 to 1"),
+        (json!("https://paper.example/f"), "added", "in scope"),
+    ];
+    let rows = ran.rows();
+    assert_eq!(rows.len(), want.len());
+    for (row, (url, action, rule)) in rows.iter().zip(&want) {
+        assert_eq!((&row["url"], row["action"].as_str()), (url, Some(*action)), "{row}");
+        assert!(row["rule"].as_str().unwrap().starts_with(rule), "{row}");
+    }
+    let slips = want.iter().filter(|(_, _, rule)| rule.starts_with("links["));
+    let told: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(told.len(), slips.clone().count(), "{told:?}");
+    for (line, (_, _, rule)) in told.iter().zip(slips) {
+        assert!(line.starts_with(&format!("forager: line 1: {rule}")), "{line}");
+    }
+    assert_eq!(ran.status, 1);
+}
+
+#[test]
+fn answers_and_complaints_come_in_the_order_of_the_lines() {
+    let queue = Queue::with_links(&["a"]);
+    queue.good(&["host", "set", "paper.example", "--delay", "0s"]);
+    queue.good(&["lease", "--max", "2", "--per-host", "2"]);
+    let page = |path: &str| json!({"collection": "news", "source": "https://paper.example/", "links": [{"url": format!("https://paper.example/{path}")}]});
+    let sessions = [
+        (
+            "discover",
+            [
+                page("b").to_string(),
+                "x".to_owned(),
+                json!({"collection": "nope"}).to_string(),
+                page("c").to_string(),
+            ],
+            ["/b\"", "lines:2: not a JSON object", "lines:3: there is no collection", "/c\""],
+        ),
+        (
+            "complete",
+            [
+                r#"{"token":1,"status":200}"#,
+                r#"{"token":9,"status":200}"#,
+                "{}",
+                r#"{"token":2,"status":200}"#,
+            ]
+            .map(str::to_owned),
+            [
+                "\"token\":1",
+                "lines:2: token: 9: there is no such lease",
+                "lines:3: token: missing",
+                "\"token\":2",
+            ],
+        ),
+    ];
+    for (command, lines, want) in sessions {
+        std::fs::write(queue.folder().join("lines"), lines.join("\n")).unwrap();
+        let told = common::session(&format!("forager {command} lines --now {NOW}"), queue.folder());
+        let told: Vec<&str> = told.lines().collect();
+        assert_eq!(told.len(), want.len(), "{told:?}");
+        for (line, want) in told.iter().zip(want) {
+            assert!(line.contains(want), "{told:?}");
+        }
     }
 }
 
@@ -43,6 +132,17 @@ fn bad_reports_change_nothing() {
         (json!({"status": 200}), "token: missing"),
         (json!({"token": 99, "status": 200}), "token: 99: there is no such lease, or it has run out"),
         (json!({"token": token}), "has neither a \"status\" nor an \"error\""),
+        (json!({"token": token, "bytes": null, "status": null}), "has neither a \"status\" nor an \"error\""),
+        (
+            json!({"token": token, "status": 200, "error": "timeout"}),
+            "has both a \"status\" and an \"error\"; an error is for a fetch without",
+        ),
+        (json!({"token": token, "status": 99}), "status: 99 is not a status of HTTP, 100 to 599"),
+        (json!({"token": token, "status": 600}), "status: 600 is not a status of HTTP, 100 to 599"),
+        (
+            json!({"token": token, "status": 70000}),
+            "status: invalid value: integer `70000`, expected a whole number, 0 to 65535",
+        ),
         (json!({"token": token, "error": "tired"}), "error: unknown variant `tired`"),
         (
             json!({"token": token, "status": 200, "retryAfter": "soon"}),
@@ -139,17 +239,22 @@ fn a_second_process_is_told_to_wait_and_soon_gets_its_turn() {
     let ran = queue.run(&["queue", "stats"], "");
     assert_eq!(ran.status, 2);
     assert!(
-        ran.stderr.contains("is open in another process; stop it, or choose another folder with --data"),
+        ran.stderr.contains(
+            "forager-data is open in another process, and was for 2s; stop it, wait longer with --lock-timeout, \
+             or choose another folder with --data"
+        ),
         "{}",
         ran.stderr
     );
-    // One that ends within a moment is waited for.
+    let ran = queue.run(&["queue", "stats", "--lock-timeout", "0s"], "");
+    assert!(ran.stderr.contains("is open in another process, and was for 0s"), "{}", ran.stderr);
+    // One that ends in time is waited for.
     let leave = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(2500));
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
     });
-    assert_eq!(queue.good(&["queue", "stats"])[0]["queued"], 2);
+    assert_eq!(queue.good(&["queue", "stats", "--lock-timeout", "2 minutes"])[0]["queued"], 2);
     leave.join().unwrap();
 }
 
@@ -191,6 +296,28 @@ fn a_reader_that_has_seen_enough_is_no_error() {
             "{command}"
         );
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_nobody_sees_of_a_lease_is_given_back() {
+    let queue = Queue::with_links(&["a", "b"]);
+    queue.good(&["host", "set", "paper.example", "--delay", "0s", "--in-flight", "9"]);
+    let lease = |output: Stdio, format: &str| {
+        let mut command =
+            queue.command(&["lease", "--max", "9", "--per-host", "9", "--now", NOW, "--format", format]);
+        let output = command.stdout(output).stderr(Stdio::piped()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let closed = || std::io::pipe().unwrap().1; // its reader is gone at once
+    let no_space = "forager: 3 leases given back unseen: cannot write the output: No space left on device (os error 28)\n";
+    for format in ["jsonl", "table"] {
+        assert_eq!(lease(full().into(), format), (Some(2), no_space.to_owned()), "{format}");
+        assert_eq!(lease(closed().into(), format), (Some(0), String::new()), "{format}");
+        assert_eq!(queue.good(&["queue", "list", "--state", "leased"]).len(), 0, "{format}");
+    }
+    assert_eq!(queue.good(&["lease", "--max", "9", "--per-host", "9"]).len(), 3);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) use hosts::{hosts, leave, set_hosts, visit};
 pub(crate) use image::{export, import};
 pub(crate) use jobs::{jobs, start_job, steer_job};
 pub(crate) use lease::lease;
-pub(crate) use notes::note;
+pub(crate) use notes::{note, noted};
 pub(crate) use read::{entry, list, plan, stats};
 
 use crate::catalog::{Catalog, CollectionRow};
@@ -184,7 +184,8 @@ fn note_removal<T: Tx>(
     rule: &str,
     now: Moment,
 ) -> Result<()> {
-    let (url, _) = tx.load(entry)?;
+    let (url, record) = tx.load(entry)?;
+    notes::forget_text(tx, collection, &url, &record);
     tx.remove(entry);
     tx.emit(now, &collection.spec.id, &url, Event::Removed { rule: rule.to_owned() });
     let mut tally = tx.tally(collection.number);

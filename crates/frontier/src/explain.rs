@@ -20,9 +20,9 @@ pub struct Explanation {
     pub scope: Scope,
     /// What its priority is made of, term by term.
     pub priority: PriorityTerms,
-    /// What kind of page it is taken for.
-    pub class: ClassView,
-    /// What its scans have taught, and the interval that follows.
+    /// What kind of page it is taken for; none in a plain collection, where that decides nothing.
+    pub class: Option<ClassView>,
+    /// What its scans have taught, and the interval that follows; none in a plain collection.
     pub evidence: Option<EvidenceView>,
     /// When it is due, and why then.
     pub due: Option<DueView>,
@@ -46,7 +46,7 @@ pub struct Forms {
     pub fetch: String,
     /// What counts as the same page.
     pub identity: String,
-    /// How it sorts.
+    /// How it sorts; nothing if it is no URL.
     pub surt: String,
     /// The politeness unit.
     pub host: String,
@@ -70,9 +70,9 @@ pub struct Scope {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PriorityTerms {
-    /// The order of the profile.
+    /// The order of the profile; `due` in a plain collection.
     pub order: String,
-    /// The priority, 0 to 1; none for a URL never seen.
+    /// The priority, 0 to 1; none for a URL never seen, and in a plain collection.
     pub value: Option<f64>,
     /// Each term, as it was added.
     pub terms: Vec<String>,

@@ -205,6 +205,6 @@ impl Host {
     clippy::cast_sign_loss,
     reason = "an interval is at most 100 years"
 )]
-pub(crate) fn to_millis(interval: Interval) -> u64 {
+pub fn to_millis(interval: Interval) -> u64 {
     (interval.as_secs_f64() * 1000.0).ceil() as u64
 }

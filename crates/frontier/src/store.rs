@@ -85,7 +85,7 @@ impl<S: LocalStore> Frontier for S {
     }
 
     async fn noted(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.transact(None, |tx, _| keys.iter().map(|key| tx.noted(key)).collect())
+        self.transact(None, |tx, _| engine::noted(tx, keys))
     }
 
     async fn fetches(&self, from: u64, limit: usize) -> Result<Vec<FetchRow>> {

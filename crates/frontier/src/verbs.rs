@@ -250,6 +250,8 @@ pub struct Leased {
     pub failures: u32,
     /// What the client wanted back with it.
     pub metadata: Option<Box<str>>,
+    /// The least milliseconds between two requests to its host.
+    pub least_gap: u64,
     /// Whether it was its turn as the oldest due rather than by priority.
     pub as_oldest: bool,
     /// Why it may be fetched.
@@ -472,7 +474,7 @@ pub struct HostView {
     pub fetched: u64,
     /// Failures of its own in a row.
     pub failures: u32,
-    /// When it may be asked; none if at once.
+    /// When it may be asked; none if at once, or if nothing is sure to open it, which `gate` tells apart.
     pub opens: Option<Moment>,
     /// What closes it.
     pub gate: Option<Gate>,

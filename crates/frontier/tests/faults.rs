@@ -180,7 +180,8 @@ fn what_is_no_folder_of_ours_is_told_and_left_alone() {
     ] {
         let Err(error) = try_open(&path, Settings::default()) else { panic!("{what} was opened") };
         names_folder(&error, &path);
-        assert!(matches!(error, Error::Storage { .. } | Error::Damaged { .. }), "{what}: {error:?}");
+        assert!(matches!(error, Error::Storage { .. }), "no backup would help: {what}: {error:?}");
+        assert!(error.to_string().ends_with("with --data"), "{what}: {error}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");
     let left: Vec<_> = fs::read_dir(&strange).unwrap().map(|file| file.unwrap().file_name()).collect();

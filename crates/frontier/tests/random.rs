@@ -166,6 +166,18 @@ fn the_calls_reach_everything_that_can_be_answered() {
         "leased: the owner stays",
         "owner c: longest prefix",
         "stored depth in scope",
+        "found: [Discovery { action: Added", // with a report
+        "lists pages of the site",
+        "how: Listing",
+        "how: Redirect",
+        "etag: Some",
+        "difference: Difference { added: [\"", // what changed
+        "text a https://",                     // what a page says
+        "robots x.example: [",
+        "FetchRow",
+        "result: \"robots\"",
+        "1 to 60000", // a key that cannot be kept
+        "most_in_flight: 1 }",
     ];
     let model_for = |seed: u64| async move {
         let model = Memory::new(Settings::default()).unwrap();

@@ -164,10 +164,12 @@ impl fmt::Display for Reason {
             Self::MaxForRisk(risk, bound) => write!(f, "at most {bound} for {risk} risk"),
             Self::Jittered(interval) => write!(f, "jitter moves it to {interval}"),
             Self::Transient { failures } => {
-                write!(f, "transient error after {failures} others: 1h doubled each time")
+                let others = if *failures == 1 { "other" } else { "others" };
+                write!(f, "transient error after {failures} {others}: 1h doubled each time")
             }
             Self::Dead { failures } => {
-                write!(f, "dead page after {failures} other errors: normal interval doubled each time")
+                let errors = if *failures == 1 { "error" } else { "errors" };
+                write!(f, "dead page after {failures} other {errors}: normal interval doubled each time")
             }
             Self::RetryAfter(wait) => write!(f, "the server asks for {wait}"),
         }

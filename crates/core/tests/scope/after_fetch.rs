@@ -50,17 +50,19 @@ fn length_counts_down_and_the_last_fetch_ends_it() {
         ("nothing left before", Some(0), Outcome::Success, Some(0), "spent"),
     ];
     for (name, length, outcome, left, fate) in table {
-        let scopes = world().scopes();
-        let entry = Queued { length, ..queued() };
-        let (after, got) = after_fetch(&scopes, &entry.entry(), Counters::default(), outcome, now());
-        assert_eq!((after.length, in_words(got).as_str()), (left, fate), "{name}");
+        for is_listing in [false, true] {
+            let scopes = world().scopes();
+            let entry = Queued { length, is_listing, ..queued() };
+            let (after, got) = after_fetch(&scopes, &entry.entry(), Counters::default(), outcome, now());
+            assert_eq!((after.length, in_words(got).as_str()), (left, fate), "{name}, a list: {is_listing}");
+        }
     }
 }
 
 #[test]
 fn a_fetched_entry_is_treated_as_a_link_to_itself() {
     type Change = fn(&mut World, &mut Queued);
-    let table: [(&str, Change, &str); 11] = [
+    let table: [(&str, Change, &str); 14] = [
         ("in scope", |_, _| {}, "stay +24h: 6: too early (daily: every 24h)"),
         (
             "the fetch before does not count any more",
@@ -102,6 +104,30 @@ fn a_fetched_entry_is_treated_as_a_link_to_itself() {
             "no longer in scope",
             |w, _| w.daily().depth = Some(0),
             "remove: 6: out of scope (daily: deeper than 0)",
+        ),
+        (
+            "a list of pages, wherever it lies",
+            |w, e| {
+                w.daily().depth = Some(0);
+                e.is_listing = true;
+            },
+            "stay +24h: 6: too early (daily: every 24h)",
+        ),
+        (
+            "a list of pages, and no interval",
+            |w, e| {
+                (w.daily().depth, w.daily().every) = (Some(0), None);
+                e.is_listing = true;
+            },
+            "stay: 7: in scope (daily: lists pages of the site)",
+        ),
+        (
+            "a list of pages, and the profile gone",
+            |w, e| {
+                w.profiles.clear();
+                e.is_listing = true;
+            },
+            "remove: 5: no profile of the seed has the collection",
         ),
     ];
     for (name, change, want) in table {

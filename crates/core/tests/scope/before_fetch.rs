@@ -263,3 +263,37 @@ fn a_seed_is_known_under_each_spelling_of_its_address() {
         assert!(before_fetch(&scopes, &entry.entry(), now()).taken_over, "{other} is another seed");
     }
 }
+
+#[test]
+fn a_list_of_pages_is_in_scope_wherever_it_lies() {
+    // What scope has against a page. The rest counts for a list too.
+    let far_off: Change = |w, e| {
+        w.daily().exclude = vec!["pages.xml".into()];
+        (e.url, e.place) = (identity("https://cdn.no/pages.xml"), Place { depth: 9, hops_off_domain: 9 });
+    };
+    for (index, (change, want)) in STOPS.into_iter().enumerate() {
+        let is_out_of_scope = index == 5;
+        let (mut world, mut entry) = (world(), queued());
+        far_off(&mut world, &mut entry);
+        entry.is_listing = true;
+        change(&mut world, &mut entry);
+        let scopes = world.scopes();
+        let want = if is_out_of_scope { "fetch: 7: in scope (daily: lists pages of the site)" } else { want };
+        assert_eq!(in_words(before_fetch(&scopes, &entry.entry(), now())), want, "{want}");
+        entry.is_listing = false;
+        let is_page_fetched = before_fetch(&scopes, &entry.entry(), now()).action == Action::Fetch;
+        assert!(!is_page_fetched, "a page is not in scope there: {want}");
+    }
+}
+
+#[test]
+fn any_seed_may_take_over_a_list_of_pages() {
+    check(&[(
+        "on another domain",
+        |_, e| {
+            (e.seed, e.is_listing) = (identity("https://gone.no/"), true);
+            e.url = identity("https://cdn.no/pages.xml");
+        },
+        "fetch for https://www.db.no/: 7: in scope (daily: lists pages of the site)",
+    )]);
+}

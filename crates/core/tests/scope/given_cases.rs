@@ -87,7 +87,8 @@ fn every_entry_is_fetched_postponed_or_removed_as_given() {
         let name = &case.name;
         let EntryCase { collection, url, seed, depth, last_fetch, length } = case.entry;
         let (url, seed) = (identity(&url), identity(&seed));
-        let entry = Queued { collection, url, seed, place: at_depth(depth), last_fetch, length };
+        let entry =
+            Queued { collection, url, seed, place: at_depth(depth), last_fetch, length, is_listing: false };
         let scopes = World::from(case.config).scopes();
         let verdict = before_fetch(&scopes, &entry.entry(), now);
         let (action, due) = match verdict.action {

@@ -98,11 +98,12 @@ struct Queued {
     place: Place,
     last_fetch: Option<Timestamp>,
     length: Option<u32>,
+    is_listing: bool,
 }
 
 impl Queued {
     fn entry(&self) -> Entry<'_> {
-        let Self { collection, url, seed, place, last_fetch, length } = self;
+        let Self { collection, url, seed, place, last_fetch, length, is_listing } = self;
         Entry {
             collection,
             url,
@@ -110,7 +111,7 @@ impl Queued {
             place: *place,
             last_fetch: *last_fetch,
             length: *length,
-            is_listing: false,
+            is_listing: *is_listing,
         }
     }
 }
@@ -124,5 +125,6 @@ fn queued() -> Queued {
         place: at_depth(1),
         last_fetch: Some(ago("48h")),
         length: None,
+        is_listing: false,
     }
 }

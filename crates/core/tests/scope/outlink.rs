@@ -13,6 +13,7 @@ struct Found {
     collection: String,
     seed: Identity,
     place: Place,
+    hop: Hop,
     url: Identity,
     queued: Option<Known>,
 }
@@ -32,6 +33,7 @@ fn found() -> Found {
         collection: "C1".to_owned(),
         seed: identity("https://www.db.no/"),
         place: at_depth(0),
+        hop: Hop::Link,
         url: identity("https://www.db.no/a"),
         queued: None,
     }
@@ -47,7 +49,7 @@ impl Found {
     fn judged_in(&self, world: &World) -> String {
         let scopes = world.scopes();
         let context =
-            Context { collection: &self.collection, seed: &self.seed, place: self.place, hop: Hop::Link };
+            Context { collection: &self.collection, seed: &self.seed, place: self.place, hop: self.hop };
         let queued = self.queued.as_ref().map(|Known { seed, place, due, last_fetch, leased }| Queued {
             seed,
             place: *place,
@@ -418,6 +420,143 @@ fn a_link_of_something_deleted_adds_nothing() {
                     f.queued = Some(known("https://vg.no/", "5h"));
                 },
                 "ignore: no profile of the seed has the collection",
+            ),
+        ],
+    );
+}
+
+/// The farthest that the profile allows, and a page off the domain.
+const FAR: u32 = 2;
+const ELSEWHERE: &str = "https://cdn.no/x";
+
+#[test]
+fn a_redirect_is_no_farther_from_the_seed() {
+    check(
+        world,
+        &[
+            (
+                "from the seed",
+                |_, f| f.hop = Hop::Redirect,
+                "add www.db.no/ 0 now: in scope (daily: scope domain)",
+            ),
+            (
+                "from the farthest that is wanted",
+                |_, f| (f.hop, f.place.depth) = (Hop::Redirect, FAR),
+                "add www.db.no/ 2 now: in scope (daily: scope domain)",
+            ),
+            (
+                "where a link is one too many",
+                |_, f| f.place.depth = FAR,
+                "ignore: out of scope (daily: deeper than 2)",
+            ),
+            (
+                "from farther than that",
+                |_, f| (f.hop, f.place.depth) = (Hop::Redirect, FAR + 1),
+                "ignore: out of scope (daily: deeper than 2)",
+            ),
+            (
+                "off the domain",
+                |_, f| (f.hop, f.url) = (Hop::Redirect, identity(ELSEWHERE)),
+                "ignore: out of scope (daily: not in scope domain)",
+            ),
+            (
+                "off the domain, which is a hop",
+                |w, f| {
+                    w.daily().hops_off_domain = 1;
+                    (f.hop, f.url) = (Hop::Redirect, identity(ELSEWHERE));
+                },
+                "add www.db.no/ 0/1 now: in scope (daily: 1 hops off the domain)",
+            ),
+            (
+                "from there to elsewhere, which is another",
+                |w, f| {
+                    w.daily().hops_off_domain = 1;
+                    f.place.hops_off_domain = 1;
+                    (f.hop, f.url) = (Hop::Redirect, identity(ELSEWHERE));
+                },
+                "ignore: out of scope (daily: more than 1 hops off the domain)",
+            ),
+            (
+                "nearer than it is queued",
+                |_, f| (f.hop, f.queued) = (Hop::Redirect, Some(known(OWN, "5h"))),
+                "merge www.db.no/ 0 now: in scope (daily: scope domain)",
+            ),
+            (
+                "excluded",
+                |w, f| {
+                    w.daily().exclude = vec!["db.no/a".into()];
+                    f.hop = Hop::Redirect;
+                },
+                "ignore: out of scope (daily: excluded by db.no/a)",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_list_of_pages_is_in_scope_wherever_it_lies() {
+    check(
+        world,
+        &[
+            (
+                "on the domain",
+                |_, f| f.hop = Hop::Listing,
+                "add www.db.no/ 0 now: in scope (daily: lists pages of the site)",
+            ),
+            (
+                "off the domain",
+                |_, f| (f.hop, f.url) = (Hop::Listing, identity(ELSEWHERE)),
+                "add www.db.no/ 0/1 now: in scope (daily: lists pages of the site)",
+            ),
+            (
+                "deeper than any page",
+                |_, f| (f.hop, f.place.depth) = (Hop::Listing, FAR + 7),
+                "add www.db.no/ 9 now: in scope (daily: lists pages of the site)",
+            ),
+            (
+                "excluded",
+                |w, f| {
+                    w.daily().exclude = vec!["db.no/a".into()];
+                    f.hop = Hop::Listing;
+                },
+                "add www.db.no/ 0 now: in scope (daily: lists pages of the site)",
+            ),
+            (
+                "as often as the profile asks",
+                |w, f| {
+                    w.daily().length = Some(3);
+                    f.hop = Hop::Listing;
+                },
+                "add www.db.no/ 0 now times 3: in scope (daily: lists pages of the site)",
+            ),
+            (
+                "profile disabled: postponed",
+                |w, f| {
+                    w.daily().enabled = false;
+                    f.hop = Hop::Listing;
+                },
+                "add www.db.no/ 0 +24h: in scope, disabled (daily)",
+            ),
+            (
+                "profile gone",
+                |w, f| {
+                    w.profiles.clear();
+                    f.hop = Hop::Listing;
+                },
+                "ignore: no profile of the seed has the collection",
+            ),
+            (
+                "seed gone",
+                |w, f| {
+                    w.seeds.clear();
+                    f.hop = Hop::Listing;
+                },
+                "ignore: seed gone",
+            ),
+            (
+                "a page that is queued",
+                |_, f| (f.hop, f.queued) = (Hop::Listing, Some(known(OWN, "5h"))),
+                "merge www.db.no/ 0 now: in scope (daily: lists pages of the site)",
             ),
         ],
     );

@@ -16,7 +16,7 @@ use super::StoreArgs;
   $ forager init first.toml
   first.toml: written; change it, then run "forager apply --config first.toml"
   $ forager config check --config first.toml
-  first.toml: 1 collections, 1 profiles, 1 seeds"#
+  first.toml: 1 collection, 1 profile, 1 seed"#
 )]
 pub(crate) struct InitArgs {
     /// The file to write

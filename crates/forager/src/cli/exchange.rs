@@ -68,7 +68,8 @@ pub(crate) struct ExportArgs {
 /// Take in what was exported
 ///
 /// Collections, profiles and seeds are made where they are not there yet; what is there stays as it
-/// is. Prints each change, then how many entries were `added`, `present` and `bad`.
+/// is. Prints each change, then how many entries were `added` and `present`, and how many lines were
+/// `bad`. A collection that is refused is passed over with all that belongs to it.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -84,7 +85,7 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Take them into a collection of this name
+    /// Take the first collection in under this name, and pass over others
     #[arg(long, value_name = "NAME")]
     pub(crate) collection: Option<String>,
 

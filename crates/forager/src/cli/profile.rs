@@ -4,8 +4,9 @@ use clap::{Args, Subcommand};
 use forager_core::order::Order;
 use forager_core::scope::Profile;
 use forager_core::scope::extent::{Kind, Traps};
-use forager_core::time::Interval;
+use forager_core::time::{Interval, IntervalError};
 
+use super::work::at_least_one;
 use super::{NamesArgs, StoreArgs, named};
 
 /// What a profile, or the harvest of a job, is made of.
@@ -128,12 +129,12 @@ pub(crate) struct ProfileAddArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
 
-    /// How often a URL is fetched at most, such as 24h [default: not limited]
-    #[arg(long, value_name = "TIME")]
+    /// How often a URL is fetched at most, such as 24h [default: by how often it changes]
+    #[arg(long, value_name = "TIME", value_parser = above_zero)]
     pub(crate) every: Option<Interval>,
 
     /// How many times a URL is fetched before it leaves the queue [default: unlimited]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<u32>)]
     pub(crate) length: Option<u32>,
 
     /// Add it disabled: its URLs wait
@@ -147,6 +148,15 @@ pub(crate) struct ProfileAddArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
+
+/// An interval that is one.
+fn above_zero(text: &str) -> Result<Interval, String> {
+    let interval: Interval = text.parse().map_err(|error: IntervalError| error.to_string())?;
+    if interval == Interval::default() { Err(NO_INTERVAL.to_owned()) } else { Ok(interval) }
+}
+
+/// What to say of an interval of nothing.
+pub(crate) const NO_INTERVAL: &str = "is no interval; leave it out, and how often the page changes decides";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {

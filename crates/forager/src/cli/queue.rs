@@ -5,7 +5,7 @@ use forager_core::time::Interval;
 use forager_frontier::entry::State;
 use jiff::Timestamp;
 
-use super::{StoreArgs, named};
+use super::{StoreArgs, kept_instant, named};
 
 /// Say all that speaks for and against a URL, seen or never seen
 ///
@@ -231,7 +231,7 @@ pub(crate) struct HostSetArgs {
     pub(crate) fetch_limit: Option<Setting<u64>>,
 
     /// Fetch nothing before this time
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["block", "unblock"])]
+    #[arg(long, value_name = "TIME", value_parser = kept_instant, conflicts_with_all = ["block", "unblock"])]
     pub(crate) block_until: Option<Timestamp>,
 
     /// Fetch nothing until it is unblocked
@@ -247,7 +247,7 @@ pub(crate) struct HostSetArgs {
     pub(crate) robots: Option<RobotsWord>,
 
     /// Until when that holds [default: 24 hours from now]
-    #[arg(long, value_name = "TIME", requires = "robots")]
+    #[arg(long, value_name = "TIME", value_parser = kept_instant, requires = "robots")]
     pub(crate) robots_until: Option<Timestamp>,
 
     #[command(flatten)]

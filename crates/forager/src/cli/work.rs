@@ -1,6 +1,7 @@
 //! The commands that work on the queue: links in, URLs out, and what came of them back in.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use forager_core::time::Interval;
@@ -19,9 +20,11 @@ pub(crate) struct Files {
 ///
 /// Each line is a page: `collection`, `source` (its URL), and `links`, each with `url` and any of
 /// `how` (`link`, `sitemap`, `redirect`, `other`), `inHeader`, `text`, `title`, `relevance` (0 to 1) and
-/// `metadata`. A page that is not in the queue itself says its `seed` and `depth`. In a plain
-/// collection a link may have a queue `key` and say when it is `due`. Prints for each link its
+/// `metadata` (a text that comes back with the lease). A page that is not in the queue itself says
+/// its `seed` and `depth`. In a plain collection a link may have a queue `key`, which is its host
+/// otherwise, and a time at which it is `due`, which is now otherwise. Prints for each link its
 /// `url`, the `action` (`added`, `improved`, `kept`, `removed`, `ignored`, `invalid`) and the `rule`.
+/// A link that cannot be read is `invalid` and a bad line; the others of its page go on.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -53,11 +56,11 @@ pub(crate) struct DiscoverArgs {
 )]
 pub(crate) struct LeaseArgs {
     /// How many at most
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one::<usize>)]
     pub(crate) max: usize,
 
     /// How many of one host at most
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one::<usize>)]
     pub(crate) per_host: usize,
 
     /// Of this collection only
@@ -86,7 +89,7 @@ pub(crate) struct LeaseArgs {
 
 /// Report what came of fetches
 ///
-/// Each line has the `token` of the lease and `status` (of HTTP) or `error` (`timeout`, `network`,
+/// Each line has the `token` of the lease and either `status` (of HTTP) or `error` (`timeout`, `network`,
 /// `robots`, `refused`), and may have `fingerprint` (what the content is known by), `changed`,
 /// `retryAfter` (such as `"2m"`) and `bytes`. Prints `token`, `outcome` (`again`, `done`, `failed`,
 /// `removed`), `changed`, when it is `due` again, and the `rule`. A lease that has run out is
@@ -171,7 +174,7 @@ pub(crate) struct JobStartArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
 
-    /// End it after so many fetches
+    /// End it after so many fetches; 0 ends it at once
     #[arg(long, value_name = "N")]
     pub(crate) pages: Option<u64>,
 
@@ -233,9 +236,7 @@ pub(crate) enum JobCommand {
     Cancel(JobArgs),
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|number| *number > 0)
-        .ok_or_else(|| "not a whole number of at least 1".to_owned())
+pub(super) fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or_else(|| "not a whole number of at least 1".to_owned())
 }

@@ -15,9 +15,13 @@ use crate::output;
 use crate::store::{self, Missing};
 
 pub(super) fn run(args: &ApplyArgs) -> anyhow::Result<Outcome> {
-    let config = Config::load_required(&args.store.config)?;
+    let config = Config::load_required(&args.store.place.config)?;
     for warning in config.scopes()?.dangling() {
         output::complain(format_args!("warning: {warning}"));
+    }
+    if args.dry_run && !store::is_there(&args.store)? {
+        print_changes(&args.store, &difference(&config, &Rows::default(), args.prune))?;
+        return Ok(Outcome::Complete);
     }
     let changes = store::with(&args.store, Missing::Create, |store| {
         let catalog = store::ask(store.frontier.catalog())?;
@@ -34,7 +38,7 @@ pub(super) fn run(args: &ApplyArgs) -> anyhow::Result<Outcome> {
 
 /// The changes that make the queue as the configuration says. Jobs, and what belongs to them, are
 /// none of its business.
-fn difference(config: &Config, rows: &Rows, prune: bool) -> Vec<Change> {
+pub(super) fn difference(config: &Config, rows: &Rows, prune: bool) -> Vec<Change> {
     let known = Known::of(rows);
     let mut changes = Vec::new();
     changes.extend(collections(config, rows));

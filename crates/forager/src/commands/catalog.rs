@@ -2,18 +2,18 @@
 
 use anyhow::bail;
 use forager_core::scope::{Profile, Seed};
-use forager_core::url::Identity;
 use forager_frontier::Frontier as _;
 use forager_frontier::catalog::{Catalog, Change, CollectionRow, CollectionSpec, Kind, Rows};
 use forager_frontier::verbs::{Stats, Tally, Target};
 use serde::Serialize;
 
-use super::seeds;
+use super::seeds::{self, Stored};
 use crate::Outcome;
-use crate::cli::{CollectionCommand, ProfileAddArgs, ProfileCommand, SeedCommand, StoreArgs};
+use crate::cli::{CollectionCommand, ProfileAddArgs, ProfileCommand, SeedCommand, StoreArgs, UrlsArgs};
 use crate::names::in_camel_case;
 use crate::output::Output;
 use crate::store::{self, Missing, Store};
+use crate::words::counted;
 
 const CHANGE_COLUMNS: &[&str] = &["change", "kind", "name"];
 const COLLECTION_COLUMNS: &[&str] =
@@ -28,19 +28,24 @@ pub(super) fn collection(command: &CollectionCommand) -> anyhow::Result<Outcome>
         CollectionCommand::Add { names, plain, disabled, store } => {
             let kind = if *plain { Kind::Plain } else { Kind::Planned };
             let spec = |name| CollectionSpec { enabled: !disabled, ..CollectionSpec::new(name, kind) };
-            change(store, Missing::Create, |_| {
-                Ok(names.iter().map(spec).map(Change::AddCollection).collect())
-            })
+            seeds::check_once("collection", names, str::to_owned)?;
+            let changes: Vec<Change> = names.iter().map(spec).map(Change::AddCollection).collect();
+            store::rehearse(store, |memory, now| store::ask(memory.configure(&changes, now)))?;
+            change(store, Missing::Create, |_| Ok(changes))
         }
         CollectionCommand::List(args) => show_collections(args, None),
         CollectionCommand::Show(args) => show_collections(&args.store, Some(&args.names)),
         CollectionCommand::Enable(args) => switch(&args.store, &args.names, true, Change::EnableCollection),
         CollectionCommand::Disable(args) => switch(&args.store, &args.names, false, Change::EnableCollection),
-        CollectionCommand::Remove { names, yes } => change(&names.store, Missing::Refuse, |store| {
-            let changes: Vec<Change> = names.names.iter().cloned().map(Change::RemoveCollection).collect();
-            ask_before_removing(store, &changes, *yes)?;
-            Ok(changes)
-        }),
+        CollectionCommand::Remove { names, yes } => {
+            seeds::check_once("collection", &names.names, str::to_owned)?;
+            change(&names.store, Missing::Refuse, |store| {
+                let changes: Vec<Change> =
+                    names.names.iter().cloned().map(Change::RemoveCollection).collect();
+                ask_before_removing(store, &changes, *yes)?;
+                Ok(changes)
+            })
+        }
         CollectionCommand::Start(args) => start(&args.store, &args.names, Target::Collection),
     }
 }
@@ -52,7 +57,12 @@ pub(super) fn profile(command: &ProfileCommand) -> anyhow::Result<Outcome> {
         ProfileCommand::Show(args) => show_profiles(&args.store, Some(&args.names)),
         ProfileCommand::Enable(args) => switch(&args.store, &args.names, true, Change::EnableProfile),
         ProfileCommand::Disable(args) => switch(&args.store, &args.names, false, Change::EnableProfile),
-        ProfileCommand::Remove(args) => remove(&args.store, &args.names, Change::RemoveProfile),
+        ProfileCommand::Remove(args) => {
+            seeds::check_once("profile", &args.names, str::to_owned)?;
+            change(&args.store, Missing::Refuse, |_| {
+                Ok(args.names.iter().cloned().map(Change::RemoveProfile).collect())
+            })
+        }
         ProfileCommand::Start(args) => start(&args.store, &args.names, Target::Profile),
     }
 }
@@ -60,7 +70,9 @@ pub(super) fn profile(command: &ProfileCommand) -> anyhow::Result<Outcome> {
 pub(super) fn seed(command: &SeedCommand) -> anyhow::Result<Outcome> {
     match command {
         SeedCommand::Add { urls, profile, disabled, store } => change(store, Missing::Refuse, |store| {
-            check_profiles(&*store::ask(store.frontier.catalog())?, profile)?;
+            let catalog = store::ask(store.frontier.catalog())?;
+            check_profiles(&catalog, profile)?;
+            seeds::check_new(&catalog, urls)?;
             let seed =
                 |url: &String| Seed { url: url.clone(), profiles: profile.clone(), enabled: !disabled };
             Ok(urls.iter().map(seed).map(Change::AddSeed).collect())
@@ -68,9 +80,12 @@ pub(super) fn seed(command: &SeedCommand) -> anyhow::Result<Outcome> {
         SeedCommand::Import(args) => seeds::import(args),
         SeedCommand::List(args) => show_seeds(args, None),
         SeedCommand::Show(args) => show_seeds(&args.store, Some(&args.names)),
-        SeedCommand::Enable(args) => switch(&args.store, &args.names, true, Change::EnableSeed),
-        SeedCommand::Disable(args) => switch(&args.store, &args.names, false, Change::EnableSeed),
-        SeedCommand::Remove(args) => remove(&args.store, &args.names, Change::RemoveSeed),
+        SeedCommand::Enable(args) => change_seeds(args, |url| Change::EnableSeed(url, true)),
+        SeedCommand::Disable(args) => change_seeds(args, |url| Change::EnableSeed(url, false)),
+        SeedCommand::Remove(args) => {
+            seeds::check_once("seed", &args.names, seeds::key_of)?;
+            change_seeds(args, Change::RemoveSeed)
+        }
         SeedCommand::Start(args) => start(&args.store, &args.names, Target::Seed),
     }
 }
@@ -138,14 +153,26 @@ fn switch(
     change(args, Missing::Refuse, |_| Ok(names.iter().map(|name| make(name.clone(), enabled)).collect()))
 }
 
-fn remove(args: &StoreArgs, names: &[String], make: impl Fn(String) -> Change) -> anyhow::Result<Outcome> {
-    change(args, Missing::Refuse, |_| Ok(names.iter().cloned().map(make).collect()))
+/// Changes seeds, by the names that the queue has for them.
+fn change_seeds(args: &UrlsArgs, make: impl Fn(String) -> Change) -> anyhow::Result<Outcome> {
+    change(&args.store, Missing::Refuse, |store| {
+        let catalog = store::ask(store.frontier.catalog())?;
+        Ok(Stored::of(&catalog).urls(&args.names).into_iter().map(make).collect())
+    })
 }
 
 fn start(args: &StoreArgs, names: &[String], target: impl Fn(String) -> Target) -> anyhow::Result<Outcome> {
     let targets: Vec<Target> = names.iter().cloned().map(target).collect();
-    let started =
-        store::with(args, Missing::Refuse, |store| store::ask(store.frontier.start(&targets, store.now)))?;
+    let started = store::with(args, Missing::Refuse, |store| {
+        let catalog = store::ask(store.frontier.catalog())?;
+        let seeds = Stored::of(&catalog);
+        let stored = |target| match target {
+            Target::Seed(url) => Target::Seed(seeds.url(&url).map(str::to_owned).unwrap_or(url)),
+            other => other,
+        };
+        let targets: Vec<Target> = targets.into_iter().map(stored).collect();
+        store::ask(store.frontier.start(&targets, store.now))
+    })?;
     let mut output = Output::new(args.format(), STARTED_COLUMNS);
     started.iter().try_for_each(|row| output.row(row))?;
     output.flush()?;
@@ -158,7 +185,7 @@ pub(super) fn ask_before_removing(store: &Store, changes: &[Change], yes: bool) 
         let Change::RemoveCollection(id) = change else { continue };
         let entries: u64 = store::ask(store.frontier.stats(Some(id), store.now))?.iter().map(entries).sum();
         if entries > 0 && !yes {
-            let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+            let entries = counted(entries, "entry", "entries");
             bail!("collection {id:?} has {entries}, which would go with it; say --yes to remove it");
         }
     }
@@ -276,11 +303,6 @@ fn show_seeds(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Result<Outc
     let catalog = store::with(args, Missing::Refuse, |store| store::ask(store.frontier.catalog()))?;
     let live = catalog.rows().seeds.iter().filter(|row| !row.is_gone);
     let seeds: Vec<&Seed> = live.map(|row| &row.seed).collect();
-    show(args, SEED_COLUMNS, "seed", names, &seeds, |seed, name| is_same_url(&seed.url, name))
-}
-
-/// Whether two texts are one URL.
-fn is_same_url(one: &str, other: &str) -> bool {
-    one == other
-        || matches!((Identity::parse(one), Identity::parse(other)), (Ok(one), Ok(other)) if one == other)
+    let names = names.map(|names| Stored::of(&catalog).urls(names));
+    show(args, SEED_COLUMNS, "seed", names.as_deref(), &seeds, |seed, name| seed.url == name)
 }

@@ -6,6 +6,7 @@ use crate::Outcome;
 use crate::cli::ConfigCommand;
 use crate::config::Loaded;
 use crate::output;
+use crate::words::counted;
 
 /// Values longer than this push their origin to the right.
 const WIDEST: usize = 40;
@@ -22,14 +23,10 @@ fn check(loaded: &Loaded) -> anyhow::Result<Outcome> {
         output::complain(format_args!("warning: {warning}"));
     }
     let config = &loaded.config;
-    writeln!(
-        io::stdout(),
-        "{}: {} collections, {} profiles, {} seeds",
-        loaded.name(),
-        config.collections.len(),
-        config.profiles.len(),
-        config.seeds.len(),
-    )?;
+    let collections = counted(config.collections.len() as u64, "collection", "collections");
+    let profiles = counted(config.profiles.len() as u64, "profile", "profiles");
+    let seeds = counted(config.seeds.len() as u64, "seed", "seeds");
+    writeln!(io::stdout(), "{}: {collections}, {profiles}, {seeds}", loaded.name())?;
     Ok(Outcome::Complete)
 }
 

@@ -11,6 +11,7 @@ use crate::Outcome;
 use crate::cli::ExplainArgs;
 use crate::output::Output;
 use crate::store::{self, Missing};
+use crate::words::counted;
 
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let (collection, explanation, now) = store::with(&args.store, Missing::Refuse, |store| {
@@ -44,7 +45,7 @@ fn in_words(collection: &str, it: &Explanation, now: Moment) -> Vec<String> {
         ("host", host(it, now)),
         ("queue", queue(it, now)),
         ("priority", priority(&it.priority, now)),
-        ("class", class(&it.class)),
+        ("class", it.class.as_ref().map(class).unwrap_or_default()),
         ("changes", it.evidence.as_ref().map(|it| evidence(it, now)).unwrap_or_default()),
         ("fetches", entry.map(|entry| history(entry, now)).unwrap_or_default()),
         ("found", entry.map(|entry| found(entry, now)).unwrap_or_default()),
@@ -100,12 +101,12 @@ fn host(it: &Explanation, now: Moment) -> Vec<String> {
 fn queue(it: &Explanation, now: Moment) -> Vec<String> {
     let lease = it.entry.as_ref().and_then(|entry| entry.leased_until);
     let waiting = it.queue_length;
+    let wait = counted(waiting, "waits", "wait");
     vec![match (it.place_in_queue, lease) {
+        (Some(_), _) if waiting == 1 => "the only one that waits at its host".to_owned(),
         (Some(place), _) => format!("number {place} of the {waiting} that wait at its host"),
-        (None, Some(until)) => {
-            format!("a worker has it until {}; {waiting} wait at its host", when(until, now))
-        }
-        (None, None) => format!("not in it; {waiting} wait at its host"),
+        (None, Some(until)) => format!("a worker has it until {}; {wait} at its host", when(until, now)),
+        (None, None) => format!("not in it; {wait} at its host"),
     }]
 }
 
@@ -128,8 +129,8 @@ fn class(class: &ClassView) -> Vec<String> {
 
 fn evidence(evidence: &EvidenceView, now: Moment) -> Vec<String> {
     let EvidenceView { velocity, scans, interval, .. } = evidence;
-    let plural = if *scans == 1 { "" } else { "s" };
-    let mut lines = vec![format!("rate {velocity} after {scans} scan{plural}: an interval of {interval}")];
+    let scans = counted(*scans, "scan", "scans");
+    let mut lines = vec![format!("rate {velocity} after {scans}: an interval of {interval}")];
     lines.extend(evidence.reasons.iter().cloned());
     lines.extend(evidence.last_changed.map(|at| format!("last changed {}", when(at, now))));
     lines
@@ -159,9 +160,8 @@ fn found(entry: &EntryView, now: Moment) -> Vec<String> {
 }
 
 fn forms(it: &Explanation) -> Vec<String> {
-    vec![
-        format!("requested as {}", it.forms.fetch),
-        format!("known as {}", it.forms.identity),
-        format!("sorted as {}", it.forms.surt),
-    ]
+    let forms = &it.forms;
+    let forms = [("requested", &forms.fetch), ("known", &forms.identity), ("sorted", &forms.surt)];
+    let has_any = forms.iter().filter(|(_, form)| !form.is_empty());
+    has_any.map(|(how, form)| format!("{how} as {form}")).collect()
 }

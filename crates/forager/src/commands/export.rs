@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -18,6 +19,7 @@ use super::catalog::entries;
 use super::queue::HOST_PAGE;
 use crate::Outcome;
 use crate::cli::ExportArgs;
+use crate::input::MAX_LINE_BYTES;
 use crate::names::in_camel_case;
 use crate::output::Output;
 use crate::progress;
@@ -28,6 +30,9 @@ pub(super) const VERSION: u32 = 1;
 
 /// How many entries are read at a time, and how many seeds or hosts stand on one line.
 const PAGE: usize = 1000;
+
+/// How many bytes of seeds stand on one line: much less than an import reads of one.
+const MOST_SEED_BYTES: usize = MAX_LINE_BYTES / 4;
 
 /// The line that a collection begins with. One with many seeds or hosts has several, for a line has
 /// a limit.
@@ -108,10 +113,10 @@ fn headers(
     let is_own = |name: &str| own.iter().any(|profile| profile.id == name);
     let seeds = seeds(catalog, is_own);
     let told = seeds.iter().map(|seed| seed.url.clone()).collect();
-    let (mut seeds, mut hosts) = (seeds.into_iter(), hosts(store, &spec.id)?.into_iter());
+    let (mut seeds, mut hosts) = (seeds.into_iter().peekable(), hosts(store, &spec.id)?.into_iter());
     let mut header = Header { profiles: profiles?, ..Header::empty(spec) };
     loop {
-        header.seeds = seeds.by_ref().take(PAGE).collect();
+        header.seeds = some_of(&mut seeds);
         header.hosts = hosts.by_ref().take(PAGE).collect();
         target.line(&header)?;
         if seeds.len() == 0 && hosts.len() == 0 {
@@ -119,6 +124,16 @@ fn headers(
         }
         header.profiles.clear();
     }
+}
+
+/// The next seeds, as many as fit on a line.
+fn some_of(seeds: &mut Peekable<impl Iterator<Item = Seed>>) -> Vec<Seed> {
+    let (mut some, mut bytes) = (Vec::new(), 0);
+    while let Some(seed) = seeds.next_if(|_| some.len() < PAGE && bytes < MOST_SEED_BYTES) {
+        bytes += seed.url.len() + seed.profiles.iter().map(String::len).sum::<usize>();
+        some.push(seed);
+    }
+    some
 }
 
 /// The seeds of a collection, each with its profiles there; the others come with theirs.
@@ -148,8 +163,8 @@ fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
     }
 }
 
-/// Writes the entries of a collection, and before an entry its seed if that is not `told` yet: it was
-/// removed, or is harvested elsewhere only, and the entry still is its own.
+/// Writes the entries of a collection, and before some of them those of their seeds that are not `told` yet: these were
+/// removed, or are harvested elsewhere only, and the entries still are their own.
 fn images(
     store: &Store,
     spec: &CollectionSpec,
@@ -159,14 +174,16 @@ fn images(
     let (mut after, mut count) = (None, 0);
     loop {
         let page = store::ask(store.frontier.export(&spec.id, after, PAGE, store.now))?;
-        for image in &page {
-            if let Some(url) = image.seed.as_ref().filter(|url| !told.contains(*url)) {
-                let seed = Seed { url: url.clone(), profiles: Vec::new(), enabled: true };
-                target.line(&Header { seeds: vec![seed], ..Header::empty(spec) })?;
-                told.insert(url.clone());
-            }
-            target.line(image)?;
+        let seeds = page.iter().filter_map(|image| image.seed.as_ref());
+        let untold: Vec<Seed> = seeds
+            .filter(|url| told.insert((*url).clone()))
+            .map(|url| Seed { url: url.clone(), profiles: Vec::new(), enabled: true })
+            .collect();
+        let mut untold = untold.into_iter().peekable();
+        while untold.peek().is_some() {
+            target.line(&Header { seeds: some_of(&mut untold), ..Header::empty(spec) })?;
         }
+        page.iter().try_for_each(|image| target.line(image))?;
         count += page.len() as u64;
         progress::advance(page.len() as u64);
         match page.last() {
@@ -211,8 +228,19 @@ impl Target {
 
     fn finish(mut self) -> anyhow::Result<()> {
         self.writer.flush().context(CANNOT_WRITE)?;
-        let Some((file, part, path)) = self.file else { return Ok(()) };
-        file.sync_all().and_then(|()| std::fs::rename(part, path)).context(CANNOT_WRITE)
+        let Some((file, part, path)) = &self.file else { return Ok(()) };
+        file.sync_all().and_then(|()| std::fs::rename(part, path)).context(CANNOT_WRITE)?;
+        self.file = None;
+        Ok(())
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some((_, part, _)) = &self.file {
+            // It was never completed. What cannot be removed is left for its owner to see.
+            let _ = std::fs::remove_file(part);
+        }
     }
 }
 

@@ -1,30 +1,35 @@
 //! `forager import`
 
-use anyhow::{Context as _, bail};
-use forager_core::scope::{Profile, Seed};
-use forager_core::url::Identity;
-use forager_frontier::Frontier as _;
-use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind};
+mod changes;
+
+use std::mem;
+
+use anyhow::bail;
+use forager_frontier::Frontier;
+use forager_frontier::catalog::{Change, Kind};
 use forager_frontier::host::HostSettings;
 use forager_frontier::verbs::{HostChange, HostFilter, Image};
-use serde::Serialize;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
+use self::changes::{Failure, changes};
 use super::catalog::ChangeRow;
 use super::export::{Header, HostHeader, VERSION};
+use super::queue::HOST_PAGE;
 use crate::Outcome;
-use crate::batch::{Batches, Refused, for_each_batch};
+use crate::batch::{Batches, Told, for_each_batch};
 use crate::cli::ImportArgs;
 use crate::input::{Input, Line, Place};
-use crate::names::in_snake_case;
 use crate::output::Output;
 use crate::record::{BadLine, parse, text};
-use crate::store::{self, Missing, Store};
+use crate::store::{self, Lazy, Missing};
+use crate::words::counted;
 
 const BATCHES: Batches = Batches { size: 1000, eager: false };
 
 enum Item {
-    /// What follows belongs elsewhere if this is not understood, so nothing may follow then.
-    Header(Place, Box<Result<Header, BadLine>>),
+    /// What follows belongs elsewhere if this is not understood.
+    Header(Place, Option<Box<Result<Header, BadLine>>>),
     Image(Box<Image>),
 }
 
@@ -39,19 +44,17 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let input = Input::open(&args.files)?.with_progress();
     let mut output = Output::new(args.store.format(), &["change", "kind", "name"]);
     store::with_lazy(&args.store, Missing::Create, |lazy| {
-        let mut import =
-            Import { wanted: args.collection.as_deref(), from: None, into: None, added: 0, present: 0 };
+        let mut import = Import::new(args.collection.as_deref());
         let is_header = |item: &Item| matches!(item, Item::Header(..));
-        let summary = for_each_batch(input, &mut output, BATCHES, read, is_header, |items, output| {
-            let store = lazy.get()?;
-            match items {
-                [Item::Header(place, header)] => match &**header {
-                    Ok(header) => import.begin(store, header, output).with_context(|| place.to_string()),
-                    Err(problem) => bail!("{place}: {problem}"),
-                },
-                _ => import.take(store, items),
-            }
-        })?;
+        let call = |items: &mut [Item], told: &mut Told<'_>| match items {
+            [Item::Header(place, header)] => match header.take() {
+                Some(header) => import.header(lazy, place, *header, told),
+                None => Ok(()),
+            },
+            _ => import.take(lazy, items, told),
+        };
+        let mut summary = for_each_batch(input, &mut output, BATCHES, read, is_header, call)?;
+        summary.tell(&mut output, |told| import.begin(lazy, told))?;
         let imported = Imported { added: import.added, present: import.present, bad: summary.bad };
         tell(&imported, &mut output)?;
         Ok(summary.outcome())
@@ -59,149 +62,244 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
 }
 
 fn read(line: &Line<'_>) -> Result<Item, BadLine> {
+    let header = || Item::Header(line.place(), Some(Box::new(read_header(line))));
     if text(line)?.starts_with("{\"forager\"") {
-        return Ok(Item::Header(line.place(), Box::new(parse(line))));
+        return Ok(header());
     }
-    parse(line).map(|image| Item::Image(Box::new(image)))
+    match parse(line) {
+        Ok(image) => Ok(Item::Image(Box::new(image))),
+        Err(problem) => {
+            if parse::<AnyVersion>(line).is_ok() {
+                Ok(header())
+            } else {
+                Err(problem)
+            }
+        }
+    }
+}
+
+/// All that every version of a line about a collection has in common.
+#[derive(Deserialize)]
+struct AnyVersion {
+    forager: u32,
+}
+
+fn read_header(line: &Line<'_>) -> Result<Header, BadLine> {
+    let AnyVersion { forager } = parse(line)?;
+    if forager > VERSION {
+        return Err(BadLine::whole(format_args!(
+            "written by a newer version of Forager (export format {forager}, this one knows {VERSION}); \
+             import it with that version, or a later one"
+        )));
+    }
+    parse(line)
 }
 
 fn tell(imported: &Imported, output: &mut Output) -> anyhow::Result<()> {
     output.flush()?;
     if output.is_for_people() {
         let Imported { added, present, bad } = imported;
-        output.text(&format!("{added} entries added, {present} were there already, {bad} lines were bad"))?;
+        let (added, were) = (counted(*added, "entry", "entries"), if *present == 1 { "was" } else { "were" });
+        let bad = counted(*bad, "line was", "lines were");
+        output.text(&format!("{added} added, {present} {were} there already, {bad} bad"))?;
     } else {
         output.row(imported)?;
     }
     output.flush()
 }
 
+/// Where entries go.
+enum Target {
+    /// Nothing was said about a collection yet.
+    Unknown,
+    /// To the collection of this name.
+    Collection(String),
+    /// Nowhere: what was said of their collection, which has this name if it could be read, was refused.
+    Refused(Option<String>),
+}
+
 /// An import under way.
 struct Import<'a> {
     /// The name that the collection is to have here.
     wanted: Option<&'a str>,
-    /// The name that the collection has in the file.
-    from: Option<String>,
-    /// The name that it has here.
-    into: Option<String>,
+    /// The name that the first collection has in the file.
+    first: Option<String>,
+    /// Lines about one collection that nothing was made of yet. All of them together are one change of the queue, for
+    /// each change costs as much as all seeds there are.
+    waiting: Vec<(Place, Header)>,
+    target: Target,
+    /// Whether anything was done.
+    has_begun: bool,
     added: u64,
     present: u64,
 }
 
-impl Import<'_> {
-    /// Makes what a collection needs, as far as it is not there.
-    fn begin(&mut self, store: &Store, header: &Header, output: &mut Output) -> anyhow::Result<Refused> {
-        if header.forager > VERSION {
-            bail!("written by a newer version of Forager; import it with that version");
-        }
-        let from = &header.collection.id;
-        if self.wanted.is_some() && self.from.as_ref().is_some_and(|earlier| earlier != from) {
-            bail!("this is a second collection, {from:?}; leave --collection out to keep their names");
-        }
-        let id = self.wanted.unwrap_or(from).to_owned();
-        let mut changes = foundation(&*store::ask(store.frontier.catalog())?, header, &id)?;
-        store::ask(store.frontier.configure(&changes, store.now))?;
-        let seeds = seeds(&*store::ask(store.frontier.catalog())?, &header.seeds, &id)?;
-        store::ask(store.frontier.configure(&seeds, store.now))?;
-        changes.extend(seeds);
-        changes.iter().try_for_each(|change| output.row(&ChangeRow::from(change)))?;
-        set_hosts(store, &header.hosts, (header.collection.kind == Kind::Plain).then_some(&id))?;
-        (self.from, self.into) = (Some(from.clone()), Some(id));
-        Ok(Vec::new())
+impl<'a> Import<'a> {
+    fn new(wanted: Option<&'a str>) -> Self {
+        let (waiting, target) = (Vec::new(), Target::Unknown);
+        Self { wanted, first: None, waiting, target, has_begun: false, added: 0, present: 0 }
     }
 
-    fn take(&mut self, store: &Store, items: &[Item]) -> anyhow::Result<Refused> {
-        let Some(id) = self.into.as_deref().or(self.wanted) else {
-            bail!("an export begins with a line about its collection; name one with --collection");
+    /// Takes in a line about a collection.
+    fn header(
+        &mut self,
+        lazy: &mut Lazy<'_>,
+        place: &Place,
+        header: Result<Header, BadLine>,
+        told: &mut Told<'_>,
+    ) -> anyhow::Result<()> {
+        let header = match header {
+            Ok(header) => header,
+            Err(problem) => {
+                self.begin(lazy, told)?;
+                return self.refuse(None, place, &problem, told);
+            }
+        };
+        let id = &header.collection.id;
+        if matches!(&self.target, Target::Refused(Some(refused)) if refused == id) {
+            told.pass_over(1);
+            return Ok(());
+        }
+        if self.waiting.first().is_some_and(|(_, earlier)| earlier.collection.id != *id) {
+            self.begin(lazy, told)?;
+        }
+        if self.wanted.is_some() && self.first.as_ref().is_some_and(|first| first != id) {
+            let problem =
+                format!("this is a second collection, {id:?}; leave --collection out to keep their names");
+            return self.refuse(Some(id.clone()), place, &BadLine::whole(problem), told);
+        }
+        self.first.get_or_insert_with(|| id.clone());
+        self.waiting.push((place.clone(), header));
+        Ok(())
+    }
+
+    /// Makes what the lines that wait speak of, as far as it is not there.
+    fn begin(&mut self, lazy: &mut Lazy<'_>, told: &mut Told<'_>) -> anyhow::Result<()> {
+        let waiting = mem::take(&mut self.waiting);
+        let Some((place, first)) = waiting.first() else { return Ok(()) };
+        let from = &first.collection.id;
+        let id = self.wanted.unwrap_or(from).to_owned();
+        let rehearsed = lazy.rehearse(|memory, now| make(memory, &waiting, &id, now).map(drop));
+        let made = rehearsed.and_then(|()| {
+            let store = lazy.get()?;
+            make(&store.frontier, &waiting, &id, store.now)
+        });
+        let changes = match made {
+            Ok(changes) => changes,
+            Err(error) => match error.downcast::<Failure>() {
+                Ok(Failure { place: own, problem }) => {
+                    let place = own.as_ref().unwrap_or(place);
+                    return self.refuse(Some(from.clone()), place, &problem, told);
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        self.has_begun = true;
+        self.target = Target::Collection(id);
+        changes.iter().try_for_each(|change| told.row(0, &ChangeRow::from(change)))
+    }
+
+    /// Refuses a collection. If nothing was done yet, that ends the import; if something was, all that belongs to
+    /// this one is passed over.
+    fn refuse(
+        &mut self,
+        id: Option<String>,
+        place: &Place,
+        problem: &BadLine,
+        told: &mut Told<'_>,
+    ) -> anyhow::Result<()> {
+        if !self.has_begun {
+            bail!("{place}: {problem}");
+        }
+        self.target = Target::Refused(id);
+        told.refuse(place, &BadLine::whole(format_args!("{problem}; what belongs to it is passed over")))
+    }
+
+    /// Takes in entries.
+    fn take(&mut self, lazy: &mut Lazy<'_>, items: &[Item], told: &mut Told<'_>) -> anyhow::Result<()> {
+        self.begin(lazy, told)?;
+        let id = match &self.target {
+            Target::Collection(id) => id,
+            Target::Unknown => self.without_header(lazy)?,
+            Target::Refused(_) => {
+                told.pass_over(items.len());
+                return Ok(());
+            }
         };
         let images = items.iter().filter_map(|item| match item {
             Item::Image(image) => Some((**image).clone()),
             Item::Header(..) => None,
         });
         let images: Vec<Image> = images.collect();
+        let store = lazy.get()?;
         let new = store::ask(store.frontier.import(id, &images, store.now))?;
         let added = new.iter().filter(|&&is_new| is_new).count() as u64;
+        self.has_begun = true;
         self.added += added;
         self.present += new.len() as u64 - added;
-        Ok(Vec::new())
+        Ok(())
+    }
+
+    /// Where entries go that come without a line about their collection: to one that is there.
+    fn without_header(&self, lazy: &mut Lazy<'_>) -> anyhow::Result<&str> {
+        const BEGINS: &str = "an export begins with a line about its collection";
+        let Some(id) = self.wanted else { bail!("{BEGINS}; name one with --collection") };
+        let missing =
+            || anyhow::anyhow!("{BEGINS}, and there is no collection {id:?} to take in what has none");
+        lazy.rehearse(|_, _| Err(missing()))?;
+        match store::ask(lazy.get()?.frontier.catalog())?.collection(id) {
+            Some(_) => Ok(id),
+            None => Err(missing()),
+        }
     }
 }
 
-/// The collection and the profiles that are missing.
-fn foundation(catalog: &Catalog, header: &Header, id: &str) -> anyhow::Result<Vec<Change>> {
-    let mut changes = Vec::new();
-    match catalog.collection(id) {
-        None => {
-            let spec = CollectionSpec { id: id.to_owned(), ..header.collection.clone() };
-            changes.push(Change::AddCollection(spec));
-        }
-        Some(row) if row.spec.kind != header.collection.kind => {
-            bail!(
-                "collection {id:?} is there already, and is of another kind; choose another name with --collection"
-            );
-        }
-        Some(_) => {}
-    }
-    for profile in &header.profiles {
-        let mut profile: Profile =
-            serde_json::from_value(in_snake_case(profile.clone())).context("cannot read a profile")?;
-        profile.id = name_here(catalog, &profile.id, id);
-        id.clone_into(&mut profile.collection);
-        if catalog.rows().profiles.iter().all(|known| known.id != profile.id) {
-            changes.push(Change::AddProfile(Box::new(profile)));
-        }
-    }
-    Ok(changes)
-}
-
-/// The name of a profile here: its own, unless a profile of another collection has it.
-fn name_here(catalog: &Catalog, name: &str, collection: &str) -> String {
-    let known = catalog.rows().profiles.iter().find(|profile| profile.id == name);
-    match known {
-        Some(profile) if profile.collection != collection => format!("{collection}-{name}"),
-        _ => name.to_owned(),
-    }
-}
-
-/// The seeds that are missing, or lack a profile.
-fn seeds(catalog: &Catalog, seeds: &[Seed], collection: &str) -> anyhow::Result<Vec<Change>> {
-    let mut changes = Vec::new();
-    for seed in seeds {
-        let profiles = seed.profiles.iter().map(|name| name_here(catalog, name, collection));
-        let number = catalog.seed_number(&Identity::parse(&seed.url)?);
-        let Some(known) = number.and_then(|number| catalog.seed(number)) else {
-            changes.push(Change::AddSeed(Seed { profiles: profiles.collect(), ..seed.clone() }));
-            continue;
-        };
-        let lacking: Vec<String> = profiles.filter(|name| !known.seed.profiles.contains(name)).collect();
-        if !lacking.is_empty() {
-            let mut seed = known.seed.clone();
-            seed.profiles.extend(lacking);
-            changes.push(Change::SetSeed(seed));
-        }
-    }
+/// Makes what lines about one collection speak of, under the name `id`. An error of what they say is a [`Failure`].
+fn make(
+    frontier: &impl Frontier,
+    headers: &[(Place, Header)],
+    id: &str,
+    now: Timestamp,
+) -> anyhow::Result<Vec<Change>> {
+    let changes = changes(&*store::ask(frontier.catalog())?, headers, id)?;
+    store::ask(frontier.configure(&changes, now)).map_err(|error| {
+        if store::is_about_input(&error) { Failure::of_all(&error).into() } else { error }
+    })?;
+    let is_plain = headers.iter().any(|(_, header)| header.collection.kind == Kind::Plain);
+    let hosts = headers.iter().flat_map(|(_, header)| &header.hosts);
+    set_hosts(frontier, hosts.collect(), is_plain.then_some(id), now)?;
     Ok(changes)
 }
 
 /// Sets hosts as they were set, except those that have settings here.
-fn set_hosts(store: &Store, hosts: &[HostHeader], plain: Option<&String>) -> anyhow::Result<()> {
-    let mut changes = Vec::new();
-    for HostHeader { host, settings } in hosts {
-        let filter =
-            HostFilter { collection: plain.cloned(), key: Some(host.clone()), skip: 0, limit: usize::MAX };
-        let known = store::ask(store.frontier.hosts(&filter, store.now))?;
-        let is_it = |view: &&forager_frontier::verbs::HostView| view.collection.as_ref() == plain;
-        if known.iter().find(is_it).is_none_or(|view| view.settings == HostSettings::default()) {
-            changes.push(HostChange {
-                key: host.clone(),
-                collection: plain.cloned(),
-                settings: settings.clone(),
-            });
-        }
-    }
-    if changes.is_empty() {
+fn set_hosts(
+    frontier: &impl Frontier,
+    hosts: Vec<&HostHeader>,
+    plain: Option<&str>,
+    now: Timestamp,
+) -> anyhow::Result<()> {
+    if hosts.is_empty() {
         return Ok(());
     }
-    store::ask(store.frontier.set_hosts(&changes, store.now))?;
+    let mut set = std::collections::HashSet::new();
+    let mut filter = HostFilter { collection: None, key: None, skip: 0, limit: HOST_PAGE };
+    loop {
+        let page = store::ask(frontier.hosts(&filter, now))?;
+        filter.skip += page.len();
+        let is_last = page.len() < HOST_PAGE;
+        let own = page.into_iter().filter(|view| view.collection.as_deref() == plain);
+        set.extend(own.filter(|view| view.settings != HostSettings::default()).map(|view| view.host));
+        if is_last {
+            break;
+        }
+    }
+    let missing = hosts.into_iter().filter(|header| !set.contains(&header.host));
+    let change = |header: &HostHeader| HostChange {
+        key: header.host.clone(),
+        collection: plain.map(str::to_owned),
+        settings: header.settings.clone(),
+    };
+    let changes: Vec<HostChange> = missing.map(change).collect();
+    store::ask(frontier.set_hosts(&changes, now))?;
     Ok(())
 }

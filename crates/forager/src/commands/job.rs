@@ -5,6 +5,7 @@ use forager_frontier::Frontier as _;
 use forager_frontier::catalog::Limits;
 use forager_frontier::verbs::{JobView, NewJob, Steer};
 
+use super::seeds;
 use crate::Outcome;
 use crate::cli::{JobArgs, JobCommand, JobStartArgs, StoreArgs};
 use crate::output::Output;
@@ -49,6 +50,8 @@ fn start(args: &JobStartArgs) -> anyhow::Result<Outcome> {
         profile: args.harvest.profile(&args.name, &args.name),
         limits: Limits { pages: args.pages, bytes: args.bytes, time: args.duration },
     };
+    seeds::check_once("seed", &args.urls, seeds::key_of)?;
+    store::rehearse(&args.store, |memory, now| store::ask(memory.start_job(&job, now)).map(drop))?;
     let view = store::with(&args.store, Missing::Create, |store| {
         store::ask(store.frontier.start_job(&job, store.now))
     })?;

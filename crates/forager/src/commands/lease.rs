@@ -2,19 +2,22 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use forager_frontier::entry::Token;
-use forager_frontier::verbs::{self, LeaseAnswer, LeaseChange, LeaseRequest, Nothing, Report};
+use forager_frontier::verbs::{self, LeaseAnswer, LeaseChange, LeaseRequest, Leased, Nothing, Report};
 use forager_frontier::{Frontier as _, Moment};
 use jiff::Timestamp;
 
+use super::host::wanted_key;
 use crate::Outcome;
 use crate::batch::{Batches, for_each_batch};
 use crate::cli::{CompleteArgs, ExtendArgs, LeaseArgs, ReleaseArgs, StoreArgs};
 use crate::input::{Input, Line};
 use crate::output::{self, Output};
 use crate::pause::Pauses;
-use crate::record::{BadLine, parse};
+use crate::record::{BadLine, parse_with_nulls};
 use crate::store::{self, Missing};
+use crate::words::counted;
 
 const LEASE_COLUMNS: &[&str] =
     &["token", "until", "collection", "url", "priority", "due", "failures", "rule"];
@@ -27,43 +30,94 @@ const BATCHES: Batches = Batches { size: 500, eager: true };
 const NAP: Duration = Duration::from_secs(10);
 
 pub(super) fn lease(args: &LeaseArgs) -> anyhow::Result<Outcome> {
-    let answer = if args.wait { wait(args)? } else { ask(args, args.store.now.get())? };
+    let clock = Clock { first: args.store.now.get(), began: Instant::now() };
+    let answer = if args.wait { wait(args, clock)? } else { ask(args, clock.first)? };
     // The queue is free again before anybody sees what was taken from it.
+    let mut printed = 0;
+    match print(args, &answer, &mut printed) {
+        Ok(()) => Ok(Outcome::Complete),
+        Err(error) => give_back(args, clock, &answer.leased[printed..], error),
+    }
+}
+
+/// The time that counts as now, which goes on while we wait.
+#[derive(Clone, Copy)]
+struct Clock {
+    first: Timestamp,
+    began: Instant,
+}
+
+impl Clock {
+    fn now(self) -> anyhow::Result<Timestamp> {
+        Ok(self.first.saturating_add(self.began.elapsed())?)
+    }
+}
+
+fn ask(args: &LeaseArgs, now: Timestamp) -> anyhow::Result<LeaseAnswer> {
+    store::with(&args.store, Missing::Refuse, |store| {
+        let collection = args.collection.clone();
+        let host = wanted_key(store, args.host.as_deref(), collection.as_deref())?;
+        let request =
+            LeaseRequest { max: args.max, per_host: args.per_host, collection, host, hold: args.hold };
+        store::ask(store.frontier.lease(&request, now))
+    })
+}
+
+/// Prints what was leased, and counts what somebody may have seen of it.
+fn print(args: &LeaseArgs, answer: &LeaseAnswer, printed: &mut usize) -> anyhow::Result<()> {
     let mut output = Output::new(args.store.format(), LEASE_COLUMNS);
-    answer.leased.iter().try_for_each(|leased| output.row(leased))?;
+    for leased in &answer.leased {
+        output.row(leased)?;
+        if !output.is_for_people() {
+            output.flush()?; // by itself, so that a failure tells which ones nobody has seen
+            *printed += 1;
+        }
+    }
     match answer.nothing {
         Some(nothing) if output.is_for_people() => output.text(&in_words(nothing))?,
         Some(nothing) => output.row(&nothing)?,
         None => {}
     }
     output.flush()?;
-    Ok(Outcome::Complete)
+    *printed = answer.leased.len();
+    Ok(())
 }
 
-fn ask(args: &LeaseArgs, now: Timestamp) -> anyhow::Result<LeaseAnswer> {
-    let request = LeaseRequest {
-        max: args.max,
-        per_host: args.per_host,
-        collection: args.collection.clone(),
-        host: args.host.clone(),
-        hold: args.hold,
-    };
-    store::with(&args.store, Missing::Refuse, |store| store::ask(store.frontier.lease(&request, now)))
+/// Gives back what nobody got to see, for nobody would fetch it.
+fn give_back(
+    args: &LeaseArgs,
+    clock: Clock,
+    unseen: &[Leased],
+    error: anyhow::Error,
+) -> anyhow::Result<Outcome> {
+    let tokens: Vec<Token> = unseen.iter().map(|leased| leased.token).collect();
+    let Some(until) = unseen.first().map(|leased| leased.until) else { return Err(error) };
+    let now = clock.now()?;
+    let released =
+        store::with(&args.store, Missing::Refuse, |store| store::ask(store.frontier.release(&tokens, now)));
+    let leases = counted(tokens.len() as u64, "lease", "leases");
+    match released {
+        Ok(_) => Err(error.context(format!("{leases} given back unseen"))),
+        Err(cause) => {
+            bail!(
+                "{error:#}; {leases} that nobody has seen cannot be given back, and run out at {until}: {cause:#}"
+            )
+        }
+    }
 }
 
 /// Asks again whenever there may be something, until there is, the time is up, or Ctrl-C. Others
 /// have the queue in between.
-fn wait(args: &LeaseArgs) -> anyhow::Result<LeaseAnswer> {
+fn wait(args: &LeaseArgs, clock: Clock) -> anyhow::Result<LeaseAnswer> {
     let mut pauses = Pauses::new()?;
-    let (began, first) = (Instant::now(), args.store.now.get());
     let timeout = args.timeout.map(|timeout| Duration::from_secs_f64(timeout.as_secs_f64()));
     loop {
-        let now = first.saturating_add(began.elapsed())?;
-        let left = timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(began.elapsed()));
+        let now = clock.now()?;
+        let left = timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(clock.began.elapsed()));
         let asked = ask(args, now);
         let wait = match &asked {
             // Opening has waited for a while already.
-            Err(error) if store::is_locked(error) => Duration::ZERO,
+            Err(error) if store::is_locked(error) => store::TRY_EVERY,
             Ok(LeaseAnswer { nothing: Some(nothing), .. }) => match until(*nothing) {
                 Some(until) => {
                     Duration::from_millis(until.millisecond().saturating_sub(Moment::of(now).millisecond()))
@@ -110,21 +164,18 @@ pub(super) fn complete(args: &CompleteArgs) -> anyhow::Result<Outcome> {
             BATCHES,
             read,
             |_| false,
-            |reports, output| {
+            |reports, told| {
                 let store = lazy.get()?;
-                let mut refused = Vec::new();
                 let completed = store::ask(store.frontier.complete(reports, store.now))?;
                 for (index, row) in completed.iter().enumerate() {
                     if row.outcome == verbs::Outcome::Refused {
-                        refused.push((
-                            index,
-                            BadLine::field("token", format_args!("{}: {}", row.token, row.rule)),
-                        ));
+                        let problem = format_args!("{}: {}", row.token, row.rule);
+                        told.bad(index, &BadLine::field("token", problem))?;
                     } else {
-                        output.row(row)?;
+                        told.row(index, row)?;
                     }
                 }
-                Ok(refused)
+                Ok(())
             },
         )?;
         Ok(summary.outcome())
@@ -132,14 +183,20 @@ pub(super) fn complete(args: &CompleteArgs) -> anyhow::Result<Outcome> {
 }
 
 fn read(line: &Line<'_>) -> Result<Report, BadLine> {
-    let report: Report = parse(line)?;
+    let report: Report = parse_with_nulls(line)?;
     if report.token == 0 {
         return Err(BadLine::field("token", "missing"));
     }
-    if report.status.is_none() && report.error.is_none() {
-        return Err(BadLine::whole("has neither a \"status\" nor an \"error\""));
+    match (report.status, report.error) {
+        (None, None) => Err(BadLine::whole("has neither a \"status\" nor an \"error\"")),
+        (Some(_), Some(_)) => Err(BadLine::whole(
+            "has both a \"status\" and an \"error\"; an error is for a fetch without an answer",
+        )),
+        (Some(status), None) if !(100..=599).contains(&status) => {
+            Err(BadLine::field("status", format_args!("{status} is not a status of HTTP, 100 to 599")))
+        }
+        _ => Ok(report),
     }
-    Ok(report)
 }
 
 pub(super) fn extend(args: &ExtendArgs) -> anyhow::Result<Outcome> {

@@ -5,6 +5,7 @@ use forager_frontier::Frontier as _;
 use forager_frontier::entry::EntryId;
 use forager_frontier::verbs::{EntryView, HostFilter, ListFilter, PlanFilter};
 
+use super::host::{shown, wanted_key};
 use crate::Outcome;
 use crate::cli::{QueueCommand, QueueHostsArgs, QueueListArgs, QueuePlanArgs, QueueShowArgs};
 use crate::output::Output;
@@ -57,7 +58,7 @@ fn list(args: &QueueListArgs) -> anyhow::Result<Outcome> {
     let mut left = args.limit.unwrap_or(usize::MAX);
     let mut filter = ListFilter {
         collection: args.collection.clone(),
-        host: args.host.clone(),
+        host: None,
         state: args.state,
         prefix: args.prefix.clone(),
         contains: args.contains.clone(),
@@ -65,6 +66,7 @@ fn list(args: &QueueListArgs) -> anyhow::Result<Outcome> {
         limit: 0,
     };
     store::with(&args.store, Missing::Refuse, |store| {
+        filter.host = wanted_key(store, args.host.as_deref(), args.collection.as_deref())?;
         while left > 0 {
             filter.limit = left.min(PAGE);
             let page = store::ask(store.frontier.list(&filter, store.now))?;
@@ -125,9 +127,10 @@ pub(super) fn collection_or_only(store: &Store, name: Option<&str>) -> anyhow::R
 }
 
 fn plan(args: &QueuePlanArgs) -> anyhow::Result<Outcome> {
-    let filter =
-        PlanFilter { collection: args.collection.clone(), host: args.host.clone(), limit: args.limit };
     let planned = store::with(&args.store, Missing::Refuse, |store| {
+        let collection = args.collection.clone();
+        let host = wanted_key(store, args.host.as_deref(), collection.as_deref())?;
+        let filter = PlanFilter { collection, host, limit: args.limit };
         store::ask(store.frontier.plan(&filter, store.now))
     })?;
     let mut output = Output::new(args.store.format(), PLAN_COLUMNS);
@@ -139,13 +142,14 @@ fn plan(args: &QueuePlanArgs) -> anyhow::Result<Outcome> {
 fn hosts(args: &QueueHostsArgs) -> anyhow::Result<Outcome> {
     let mut output = Output::new(args.store.format(), HOST_COLUMNS);
     let mut left = args.limit.unwrap_or(usize::MAX);
-    let mut filter =
-        HostFilter { collection: args.collection.clone(), key: args.host.clone(), skip: 0, limit: 0 };
+    let mut filter = HostFilter { collection: args.collection.clone(), key: None, skip: 0, limit: 0 };
+    let is_for_people = output.is_for_people();
     store::with(&args.store, Missing::Refuse, |store| {
+        filter.key = wanted_key(store, args.host.as_deref(), args.collection.as_deref())?;
         while left > 0 {
             filter.limit = left.min(HOST_PAGE);
             let page = store::ask(store.frontier.hosts(&filter, store.now))?;
-            page.iter().try_for_each(|host| output.row(host))?;
+            page.iter().try_for_each(|host| output.row(&shown(host, is_for_people)?))?;
             left -= page.len().min(left);
             filter.skip += page.len();
             if page.len() < filter.limit {

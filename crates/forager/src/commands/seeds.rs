@@ -1,7 +1,8 @@
 //! `forager seed import`
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use anyhow::bail;
 use forager_core::scope::Seed;
 use forager_core::url::Identity;
 use forager_frontier::Frontier as _;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::catalog::check_profiles;
 use crate::Outcome;
-use crate::batch::{Batches, Refused, for_each_batch};
+use crate::batch::{Batches, Told, for_each_batch};
 use crate::cli::SeedImportArgs;
 use crate::input::{Input, Line};
 use crate::output::Output;
@@ -42,7 +43,12 @@ pub(super) fn import(args: &SeedImportArgs) -> anyhow::Result<Outcome> {
     store::with_lazy(&args.store, Missing::Refuse, |lazy| {
         let mut import = Import { known: None, added: 0, present: 0 };
         let parse = |line: &Line<'_>| read(line, &args.profile);
-        let add = |seeds: &[Seed], _: &mut Output| import.add(lazy.get()?, seeds, &args.profile);
+        let add = |seeds: &mut [Seed], told: &mut Told<'_>| {
+            for (index, problem) in import.add(lazy.get()?, seeds, &args.profile)? {
+                told.bad(index, &problem)?;
+            }
+            Ok(())
+        };
         let summary = for_each_batch(input, &mut output, BATCHES, parse, |_| false, add)?;
         output.row(&Imported { added: import.added, present: import.present, bad: summary.bad })?;
         output.flush()?;
@@ -58,8 +64,13 @@ struct Import {
 }
 
 impl Import {
-    /// Adds the seeds that are new.
-    fn add(&mut self, store: &Store, seeds: &[Seed], profiles: &[String]) -> anyhow::Result<Refused> {
+    /// Adds the seeds that are new. Returns those that were refused, and why.
+    fn add(
+        &mut self,
+        store: &Store,
+        seeds: &[Seed],
+        profiles: &[String],
+    ) -> anyhow::Result<Vec<(usize, BadLine)>> {
         let known = match &mut self.known {
             Some(known) => known,
             unread @ None => {
@@ -68,7 +79,7 @@ impl Import {
                 unread.insert(Known::of(&catalog))
             }
         };
-        let (mut changes, mut new, mut refused) = (Vec::new(), HashSet::new(), Refused::new());
+        let (mut changes, mut new, mut refused) = (Vec::new(), HashSet::new(), Vec::new());
         for (index, seed) in seeds.iter().enumerate() {
             match known.check(seed) {
                 Err(problem) => refused.push((index, problem)),
@@ -124,6 +135,58 @@ impl Known {
         }
         Identity::parse(&seed.url).map(|url| key(&url)).map_err(|error| BadLine::field("url", error))
     }
+}
+
+/// Refuses seeds that are there, or are given twice.
+pub(super) fn check_new(catalog: &Catalog, urls: &[String]) -> anyhow::Result<()> {
+    check_once("seed", urls, key_of)?;
+    let known = Stored::of(catalog);
+    for url in urls {
+        match known.url(url) {
+            Some(stored) if stored == url => bail!("seed {url:?} is there already"),
+            Some(stored) => bail!("seed {url:?} is there already, as {stored:?}"),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses things that are given twice.
+pub(super) fn check_once(kind: &str, names: &[String], key: impl Fn(&str) -> String) -> anyhow::Result<()> {
+    let mut given = HashMap::new();
+    for name in names {
+        match given.insert(key(name), name) {
+            Some(earlier) if earlier == name => bail!("{kind} {name:?} is given twice"),
+            Some(earlier) => bail!("{kind} {name:?} is given twice: it is one with {earlier:?}"),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The seeds of a queue, by what they are told apart by.
+pub(super) struct Stored<'a>(HashMap<String, &'a str>);
+
+impl<'a> Stored<'a> {
+    pub(super) fn of(catalog: &'a Catalog) -> Self {
+        let live = catalog.rows().seeds.iter().filter(|row| !row.is_gone);
+        Self(live.map(|row| (key_of(&row.seed.url), &*row.seed.url)).collect())
+    }
+
+    /// How a seed is written in the queue.
+    pub(super) fn url(&self, url: &str) -> Option<&'a str> {
+        self.0.get(&key_of(url)).copied()
+    }
+
+    /// How seeds are written in the queue; those that are not there, as they are.
+    pub(super) fn urls(&self, urls: &[String]) -> Vec<String> {
+        urls.iter().map(|url| self.url(url).unwrap_or(url).to_owned()).collect()
+    }
+}
+
+/// What a seed is told apart by; the text itself if it is no URL.
+pub(super) fn key_of(url: &str) -> String {
+    Identity::parse(url).map_or_else(|_| url.to_owned(), |url| key(&url))
 }
 
 /// As scopes compare seeds: neither the scheme nor a slash at the end counts.

@@ -6,6 +6,7 @@ use crate::Outcome;
 use crate::cli::{BackupArgs, CheckArgs};
 use crate::output::Output;
 use crate::store::{self, Missing};
+use crate::words::counted;
 
 pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<Outcome> {
     store::with(&args.store, Missing::Refuse, |store| Ok(store.frontier.backup(&args.target)?))?;
@@ -45,13 +46,15 @@ struct LookedAt {
 
 impl LookedAt {
     fn in_words(&self) -> String {
-        let Self { entries, queues, hosts, leases, findings } = self;
-        let looked_at = format!("{entries} entries, {queues} queues, {hosts} hosts and {leases} leases");
-        match findings {
-            0 => format!("nothing is wrong with {looked_at}"),
-            _ => format!(
-                "{findings} things are wrong with {looked_at}; restore a backup, or export and import"
-            ),
+        let entries = counted(self.entries, "entry", "entries");
+        let queues = counted(self.queues, "queue", "queues");
+        let hosts = counted(self.hosts, "host", "hosts");
+        let leases = counted(self.leases, "lease", "leases");
+        let looked_at = format!("{entries}, {queues}, {hosts} and {leases}");
+        if self.findings == 0 {
+            return format!("nothing is wrong with {looked_at}");
         }
+        let findings = counted(self.findings as u64, "thing is", "things are");
+        format!("{findings} wrong with {looked_at}; restore a backup, or export and import")
     }
 }

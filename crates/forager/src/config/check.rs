@@ -3,10 +3,12 @@
 use forager_core::scope::ScopeError;
 use forager_core::select::{SelectError, Selector};
 use forager_core::sentinel::classify::{Classifier, Row};
+use forager_core::time::Interval;
 use forager_core::url::Identity;
 
 use super::Config;
 use super::layers::Layers;
+use crate::cli::NO_INTERVAL;
 
 /// Refuses a configuration that cannot be used, naming the place at fault.
 pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
@@ -20,6 +22,16 @@ pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
     }
     let selector = Selector::new(config.select.clone());
     selector.map_err(|error| layers.problem(&select_key(&error), &error.to_string()))?;
+    for (index, profile) in config.profiles.iter().enumerate() {
+        let problem =
+            |key: &str, problem: &str| Err(layers.problem(&format!("profiles[{index}].{key}"), problem));
+        if profile.length == Some(0) {
+            return problem("length", "0 is less than 1; leave it out where there is no limit");
+        }
+        if let Some(every) = profile.every.filter(|every| *every == Interval::default()) {
+            return problem("every", &format!("{every} {NO_INTERVAL}"));
+        }
+    }
     let scopes = config.scopes();
     scopes.map_err(|error| layers.problem(&scope_key(config, &error), &error.to_string()))?;
     Ok(())

@@ -123,8 +123,9 @@ pub async fn a_url_never_seen_would_be_added_or_ignored(world: World) {
     let told = world.explain("c", "https://a.example/zakon/x").await;
     assert_eq!((told.scope.action.as_str(), told.scope.rule.as_str()), ("add", "in scope (c: scope domain)"));
     assert_eq!((told.entry, told.due, told.place_in_queue, told.priority.value), (None, None, None, None));
-    assert_eq!((told.class.node_type.as_str(), told.class.risk.as_str()), ("LEAF", "CRITICAL"));
-    assert_eq!(told.class.node_role.as_deref(), Some("REGULATION"));
+    let class = told.class.unwrap();
+    assert_eq!((class.node_type.as_str(), class.risk.as_str()), ("LEAF", "CRITICAL"));
+    assert_eq!(class.node_role.as_deref(), Some("REGULATION"));
     assert_eq!(told.priority.order, "risk");
     assert!(told.verdict.starts_with("never seen"), "{}", told.verdict);
     assert!(!told.would_need.is_empty());

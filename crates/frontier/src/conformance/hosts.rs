@@ -119,10 +119,19 @@ pub async fn a_blocked_host_opens_at_its_time_or_never(world: World) {
     world.pass_until(until);
     assert_eq!(world.lease(1).await.len(), 1);
     let never = HostSettings { blocked_until: Some(Moment::NEVER), ..HostSettings::default() };
-    world.set_host("x.example", never).await;
+    world.set_host("x.example", never.clone()).await;
     world.reopen();
     world.pass("10000 days");
     assert_eq!(world.lease(1).await, []);
+    let none_at_all = HostSettings { in_flight: Some(0), ..HostSettings::default() };
+    let none_ever = HostSettings { fetch_limit: Some(0), ..HostSettings::default() };
+    for (settings, gate) in
+        [(never, Gate::Blocked), (none_at_all, Gate::InFlight), (none_ever, Gate::FetchLimit)]
+    {
+        world.set_host("x.example", settings).await;
+        let host = world.host("x.example").await;
+        assert_eq!((host.opens, host.gate), (None, Some(gate)), "no date stands for never");
+    }
 }
 
 pub async fn no_more_are_in_flight_than_may_be(world: World) {

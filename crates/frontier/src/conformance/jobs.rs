@@ -154,6 +154,17 @@ pub async fn a_job_that_ends_by_itself_says_so_too(mut world: World) {
     assert_eq!(world.lease(9).await, []);
     assert_eq!(the_job(&mut world).await.state, JobState::Finished);
     assert_eq!(finished(&mut world).await, 1, "its last page was lost by its worker");
+
+    let mut world = world.another();
+    let view = started(&mut world, Limits { pages: Some(0), ..Limits::default() }).await;
+    assert_eq!((view.state, view.job.finished), (JobState::Finished, Some(world.moment())));
+    assert_eq!(finished(&mut world).await, 1, "it has nothing to fetch from the start");
+
+    let mut world = world.another();
+    started(&mut world, Limits { time: Some(interval("1h")), ..Limits::default() }).await;
+    world.pass("2h");
+    let view = steer(&mut world, Steer::Pause).await;
+    assert_eq!((view.state, view.job.finished), (JobState::Finished, Some(world.moment())));
 }
 
 pub async fn a_paused_job_hands_out_nothing_until_it_is_resumed(mut world: World) {

@@ -223,3 +223,97 @@ pub async fn a_long_absence_takes_back_every_lease(world: World) {
     assert_eq!(world.lease(2).await.len(), 2);
     assert_eq!(world.events().await.len(), 2);
 }
+
+pub async fn the_time_it_was_handed_out_is_told_when_it_is_lost(world: World) {
+    let mut world = site(world).await;
+    let (leased, from) = (world.lease_one().await, world.moment());
+    world.pass("4m");
+    world.frontier().extend(&[leased.token], interval("10m"), world.now).await.unwrap();
+    world.reopen();
+    world.pass("10m");
+    let event = {
+        world.stats("c").await; // any call takes back what ran out
+        world.events().await.pop().unwrap()
+    };
+    assert_eq!((event.at, event.event), (world.moment(), Event::Abandoned { times: 1, from }));
+    // When it was handed out this time, not the first.
+    world.reclaim("c").await;
+    let from = world.moment();
+    world.lease_one().await;
+    world.pass("1s");
+    world.reclaim("c").await;
+    let event = world.events().await.pop().unwrap();
+    assert_eq!(event.event, Event::Abandoned { times: 2, from });
+}
+
+pub async fn a_collection_takes_back_all_its_leases(world: World) {
+    let mut world = site(world).await;
+    world.configure([planned("d"), profile("d", "d", |_| {}), seed("https://d.example/", ["d"])]).await;
+    world.configure([unplanned("p")]).await;
+    world.start_seed("https://d.example/").await;
+    world.find("c", HOME, ["https://a.example/1", "https://a.example/2"]).await;
+    world.discover(page("p", "", ["https://p.example/"])).await;
+    let leased = world.lease(4).await;
+    let [mine, others]: [Vec<_>; 2] =
+        [true, false].map(|mine| leased.iter().filter(|leased| (leased.collection == "c") == mine).collect());
+    assert_eq!(world.reclaim("c").await, mine.len() as u64);
+    world.reopen();
+    assert_eq!(world.stats("c").await.in_flight, 0);
+    assert_eq!((mine.len() + others.len(), world.reclaim("c").await), (4, 0), "nothing is left to take back");
+    for leased in mine {
+        assert_eq!(world.the_entry("c", &leased.url).await.record.abandoned, 1, "it counts one try");
+        assert_eq!(world.complete(ok(leased.token, "x")).await.outcome, Outcome::Refused);
+        assert!(!world.frontier().release(&[leased.token], world.now).await.unwrap()[0].held);
+    }
+    for leased in others {
+        assert_ne!(world.complete(ok(leased.token, "x")).await.outcome, Outcome::Refused, "{}", leased.url);
+    }
+    world.counts_equal_a_scan("c").await;
+}
+
+pub async fn what_is_taken_back_can_be_handed_out_at_once(world: World) {
+    let mut world = site(world).await;
+    let first = world.ask(&LeaseRequest { hold: interval("1000 days"), ..up_to(1) }).await.leased.remove(0);
+    assert_eq!(world.reclaim("c").await, 1);
+    let again = world.lease_one().await;
+    assert_eq!((again.url.as_str(), again.failures), (HOME, 1));
+    assert_ne!(again.token, first.token);
+    assert_ne!(world.complete(ok(again.token, "x")).await.outcome, Outcome::Refused);
+    assert_eq!(world.the_entry("c", HOME).await.record.abandoned, 0, "a report ends the row");
+}
+
+pub async fn what_is_taken_back_does_not_shorten_the_delay(world: World) {
+    let mut world = site(world.with(delay("10s"))).await;
+    world.lease_one().await;
+    world.pass("1s");
+    world.reclaim("c").await;
+    assert_eq!(world.host("a.example").await.opens, Some(world.later("9s")), "it may have been fetched");
+}
+
+pub async fn what_is_taken_back_too_often_is_given_up(world: World) {
+    let mut world = once(world).await;
+    for times in 1..=6 {
+        world.lease_one().await;
+        assert_eq!(world.reclaim("c").await, 1, "{times}");
+    }
+    assert_eq!(world.the_entry("c", HOME).await.state, State::Failed);
+}
+
+/// Those that have run out are taken back by any call, and are not counted again.
+pub async fn what_has_run_out_is_not_counted_as_taken_back(world: World) {
+    let mut world = site(world).await;
+    world.find("c", HOME, ["https://a.example/1"]).await;
+    let first = world.lease_one().await;
+    world.pass("1m");
+    world.lease_one().await;
+    world.pass_until(first.until);
+    assert_eq!(world.reclaim("c").await, 1);
+    assert_eq!(world.events().await.len(), 2);
+}
+
+pub async fn only_a_collection_that_is_there_can_take_back(world: World) {
+    let mut world = site(world).await;
+    let error = world.frontier().reclaim("nowhere", world.now).await.unwrap_err();
+    assert!(error.to_string().contains("nowhere"), "{error}");
+    assert_eq!(world.reclaim("c").await, 0);
+}

@@ -230,6 +230,22 @@ pub async fn any_text_can_be_explained(world: World) {
     put(&mut world, vec![link("no/url")]).await;
     let known = world.explain("p", "no/url").await;
     assert_eq!((known.forms.identity.as_str(), known.scope.action.as_str()), ("no/url", "fetch"));
-    let stranger = world.explain("p", "never seen").await;
+    let stranger = world.explain("p", "never.example").await;
     assert_eq!(stranger.entry, None);
+    assert_eq!((stranger.forms.fetch.as_str(), stranger.forms.surt.as_str()), ("never.example", ""));
+    assert_eq!(stranger.would_need, ["a client has to put it into the queue"]);
+    for told in [known, stranger] {
+        assert_eq!(
+            (told.class, told.evidence, told.scope.depth),
+            (None, None, None),
+            "none of it decides here"
+        );
+        assert_eq!((told.priority.order.as_str(), told.priority.value), ("due", None));
+        assert_eq!(told.priority.terms, ["the one due first goes first; of equals, the one that came first"]);
+    }
+    let leased = world.lease_one().await;
+    world.complete(ok(leased.token, "x")).await;
+    let through = world.explain("p", "no/url").await;
+    assert_eq!((through.verdict.as_str(), through.evidence), ("fetched", None));
+    assert_eq!(through.would_need, ["a plain collection hands out a URL once"]);
 }

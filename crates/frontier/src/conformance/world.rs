@@ -10,7 +10,7 @@ use forager_core::time::Interval;
 use jiff::Timestamp;
 
 use crate::catalog::{Change, CollectionSpec, Kind};
-use crate::entry::{State, Token};
+use crate::entry::{How, State, Token};
 use crate::error::Error;
 use crate::explain::Explanation;
 use crate::host::HostSettings;
@@ -18,9 +18,9 @@ use crate::moment::Moment;
 use crate::settings::{Politeness, Settings};
 use crate::store::Memory;
 use crate::verbs::{
-    Action, Completed, Discovery, EntryView, EventRow, Frontier, HostChange, HostFilter, HostView,
-    LeaseAnswer, LeaseRequest, Leased, Link, ListFilter, Page, PlanFilter, Planned, Report, Started, Stats,
-    Target,
+    Action, Completed, Discovery, EntryView, EventRow, FetchError, FetchRow, Frontier, HostChange,
+    HostFilter, HostView, LeaseAnswer, LeaseRequest, Leased, Link, ListFilter, Note, Page, PlanFilter,
+    Planned, Report, Started, Stats, Target,
 };
 
 /// Where a frontier is kept while nobody has it open.
@@ -259,6 +259,26 @@ impl World {
         self.frontier().events(0, usize::MAX).await.unwrap()
     }
 
+    pub async fn note(&mut self, notes: impl IntoIterator<Item = Note>) {
+        let notes: Vec<Note> = notes.into_iter().collect();
+        self.frontier().note(&notes, self.now).await.unwrap();
+    }
+
+    /// What was written down under a key, as text.
+    pub async fn noted(&mut self, key: &str) -> Option<String> {
+        let mut noted = self.frontier().noted(&[key.to_owned()]).await.unwrap();
+        assert_eq!(noted.len(), 1, "one answer for each key");
+        noted.remove(0).map(|value| String::from_utf8(value).unwrap())
+    }
+
+    pub async fn fetches(&mut self) -> Vec<FetchRow> {
+        self.frontier().fetches(0, usize::MAX).await.unwrap()
+    }
+
+    pub async fn reclaim(&mut self, collection: &str) -> u64 {
+        self.frontier().reclaim(collection, self.now).await.unwrap()
+    }
+
     pub async fn explain(&mut self, collection: &str, url: &str) -> Explanation {
         self.frontier().explain(collection, url, self.now).await.unwrap()
     }
@@ -356,6 +376,10 @@ pub fn link(url: &str) -> Link {
     Link { url: url.to_owned(), ..Link::default() }
 }
 
+pub fn link_as(how: How, url: &str) -> Link {
+    Link { how, ..link(url) }
+}
+
 pub fn up_to(max: usize) -> LeaseRequest {
     LeaseRequest { max, per_host: max, ..LeaseRequest::default() }
 }
@@ -366,4 +390,13 @@ pub fn answered(token: Token, status: u16) -> Report {
 
 pub fn ok(token: Token, content: &str) -> Report {
     Report { fingerprint: Some(content.to_owned()), bytes: content.len() as u64, ..answered(token, 200) }
+}
+
+pub fn no_answer(token: Token, error: FetchError) -> Report {
+    Report { token: token.0, error: Some(error), ..Report::default() }
+}
+
+/// A report of a page with these links.
+pub fn ok_with(token: Token, links: Vec<Link>) -> Report {
+    Report { links, ..ok(token, "x") }
 }

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64;
 
 use super::discover::{Finds, take_in};
 use super::lease::{judged_by, scope_entry};
-use super::notes::log_fetch;
+use super::notes::{forget_text, keep_text, log_fetch};
 use super::priority::{adopt, prioritise};
 use super::rules::Words;
 use super::{Tx, jobs, note_removal};
@@ -19,9 +19,7 @@ use crate::entry::{EntryId, Lease, Record, Standing, State, Token, Validators, V
 use crate::error::Result;
 use crate::host::{Host, to_millis};
 use crate::moment::Moment;
-use crate::verbs::{
-    Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Report, text_key,
-};
+use crate::verbs::{Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Report};
 
 /// Takes back the leases that have run out. An entry that is taken and never reported too often is
 /// treated as one that cannot be fetched: it may be what kills the workers.
@@ -75,6 +73,7 @@ fn abandon<T: Tx>(
     if let Some(over) = record.abandoned.checked_sub(settings.retry.abandoned).filter(|over| *over > 0) {
         if record.length.is_some() {
             standing.state = State::Failed;
+            forget_text(tx, collection, &url, &record);
             let result = "abandoned by its workers".to_owned();
             tx.emit(now, &collection.spec.id, &url, Event::Failed { result });
         } else {
@@ -82,7 +81,7 @@ fn abandon<T: Tx>(
             let next =
                 next_try(Failure::Transient, over - 1, None, learned, &settings.sentinel, now.timestamp());
             standing.due = Moment::due(next.due, now);
-            record.due_because = Some(format!("abandoned by {} workers in a row", record.abandoned));
+            record.due_because = Some(format!("abandoned {} times in a row", record.abandoned));
         }
     }
     tx.set_standing(entry, standing);
@@ -155,9 +154,15 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
             continue;
         };
         let done = Done { catalog: &catalog, collection, report, result, now };
-        let (url, record) = tx.load(lease.entry)?;
+        let (url, mut record) = tx.load(lease.entry)?;
         // While the page still stands where it was found.
         let found = done.take_in_links(tx, &url)?;
+        let mut standing = standing;
+        if !found.is_empty() {
+            // It may have found itself.
+            standing = tx.standing(lease.entry).unwrap_or(standing);
+            (_, record) = tx.load(lease.entry)?;
+        }
         let completed = done.complete(tx, lease, standing, (&url, record), &mut words)?;
         answers.push(Completed { found, ..completed });
     }
@@ -269,7 +274,7 @@ impl<'c> Done<'c, '_> {
         };
         let (outcome, due) = (next.outcome, next.due);
         let completed = Completed { token: lease.token, outcome, changed, due, rule, found: Vec::new() };
-        self.keep_text(tx, url, outcome);
+        self.keep_text(tx, url, outcome, &before);
         self.write(tx, lease.entry, url, standing, record, &completed)?;
         Ok(completed)
     }
@@ -285,18 +290,15 @@ impl<'c> Done<'c, '_> {
         Ok(found)
     }
 
-    /// Keeps what the page says for as long as it comes back.
-    fn keep_text<T: Tx>(&self, tx: &mut T, url: &str, outcome: Outcome) {
-        let key = || text_key(&self.collection.spec.id, url);
-        match (&self.report.text, outcome) {
-            (Some(text), Outcome::Again) => tx.set_note(&key(), Some(text.as_bytes().to_vec())),
-            (_, Outcome::Again | Outcome::Refused) => {}
-            (text, Outcome::Done | Outcome::Failed | Outcome::Removed) => {
-                // Only what is fetched again and again ever had a text.
-                if text.is_some() || self.collection.spec.job.is_none() {
-                    tx.set_note(&key(), None);
-                }
+    /// Keeps what the page says for as long as it comes back. What a server says instead of the page is not that.
+    fn keep_text<T: Tx>(&self, tx: &mut T, url: &str, outcome: Outcome, before: &Record) {
+        match (outcome, self.result, &self.report.text) {
+            (Outcome::Again, FetchResult::Page { is_same: false }, Some(text)) => {
+                keep_text(tx, self.collection, url, text);
             }
+            (Outcome::Done | Outcome::Failed, ..) => forget_text(tx, self.collection, url, before),
+            // What is removed is forgotten where that is done.
+            (Outcome::Again | Outcome::Removed | Outcome::Refused, ..) => {}
         }
     }
 
@@ -478,7 +480,12 @@ impl<'c> Done<'c, '_> {
         };
         let failures = record.errors;
         if failures > tries {
-            let text = format!("{}: given up after {tries} tries", self.words());
+            let after = match tries {
+                0 => "at once".to_owned(),
+                1 => "after 1 more try".to_owned(),
+                _ => format!("after {tries} more tries"),
+            };
+            let text = format!("{}: given up {after}", self.words());
             return Next { outcome: Outcome::Failed, due: None, rule: Why::Text(text.into()) };
         }
         let wait = to_millis(retry.first.doubled(failures.saturating_sub(1), retry.longest));

@@ -73,8 +73,8 @@ fn turned_away(links: &[Link], rule: &str) -> impl Iterator<Item = Discovery> {
     links.iter().map(move |_| Discovery { action: Action::Ignored, rule: rule.clone() })
 }
 
-/// How many redirects in a row are followed.
-const MOST_REDIRECTS: usize = 10;
+/// How many hops in a row are followed that lead no farther from the seed: redirects, and lists of lists.
+const MOST_FREE_HOPS: usize = 10;
 
 /// What all links of a page have in common.
 struct Context<'c> {
@@ -177,7 +177,10 @@ impl<'c> Context<'c> {
         }
         let queued = known.filter(|(_, standing)| !is_through(standing));
         if self.is_endless(tx, sighting.link.how)? {
-            return Ok(Discovery { action: Action::Ignored, rule: "redirected too often".into() });
+            let is_listing = sighting.link.how == How::Listing;
+            let rule =
+                if is_listing { "a list of lists of lists, too often" } else { "redirected too often" };
+            return Ok(Discovery { action: Action::Ignored, rule: rule.into() });
         }
         let verdict = self.ask_scope(sighting, queued.map(|(_, standing)| standing));
         let rule = words.of(verdict.rule);
@@ -195,6 +198,8 @@ impl<'c> Context<'c> {
             outlink::Action::Remove => match queued {
                 // What a worker has is decided when it reports.
                 Some((_, Standing { state: State::Leased, .. })) => Action::Kept,
+                // A list of pages is in scope wherever it lies, whoever links to it.
+                Some((entry, _)) if tx.load(entry)?.1.origin.how == How::Listing => Action::Kept,
                 Some((entry, _)) => {
                     note_removal(tx, self.collection, entry, &rule, self.now)?;
                     Action::Removed
@@ -205,11 +210,11 @@ impl<'c> Context<'c> {
         Ok(Discovery { action, rule })
     }
 
-    /// Whether a redirect is one of too many in a row.
+    /// Whether a hop that leads no farther from the seed is one of too many in a row.
     fn is_endless<T: Tx>(&self, tx: &T, how: How) -> Result<bool> {
         let (mut how, mut source) = (how, self.source_entry);
-        for _ in 0..=MOST_REDIRECTS {
-            let (How::Redirect, Some(entry)) = (how, source) else { return Ok(false) };
+        for _ in 0..=MOST_FREE_HOPS {
+            let (How::Redirect | How::Listing, Some(entry)) = (how, source) else { return Ok(false) };
             let origin = tx.load(entry)?.1.origin;
             (how, source) = (origin.how, origin.source);
         }

@@ -68,7 +68,7 @@ impl Subject<'_> {
             scope,
             priority: self.priority_terms(tx, &standing, &record),
             class: self.class(&url, Some(&standing)),
-            evidence: (record.scans > 0).then(|| evidence(tx, &standing, &record)),
+            evidence: (record.scans > 0 && !self.is_plain()).then(|| evidence(tx, &standing, &record)),
             due: waits.then(|| self.due(&standing, &record)),
             gates,
             place_in_queue: if waits { Some(self.place_in_queue(tx, queue, entry, &standing)) } else { None },
@@ -80,7 +80,7 @@ impl Subject<'_> {
     }
 
     fn unknown<T: Tx>(&self, tx: &T) -> Explanation {
-        let parsed = FetchUrl::parse_lenient(self.given).ok();
+        let parsed = FetchUrl::parse_lenient(self.given).ok().filter(|_| !self.is_plain());
         let url = parsed.as_ref().map_or(self.given, FetchUrl::as_str);
         let queue = tx.find_queue(self.row.number, self.key);
         let (host, in_flight) = match queue.map(|queue| tx.queue_parts(queue).1) {
@@ -92,12 +92,7 @@ impl Subject<'_> {
             would_need: Vec::new(),
             forms: self.forms(url),
             scope: self.scope_of_stranger(parsed.as_ref()),
-            priority: PriorityTerms {
-                order: self.order_of_stranger(),
-                value: None,
-                terms: vec!["depends on how it is found".to_owned()],
-                next_step: None,
-            },
+            priority: if self.is_plain() { priority_of_plain() } else { self.priority_of_stranger() },
             class: self.class(url, None),
             evidence: None,
             due: None,
@@ -110,11 +105,17 @@ impl Subject<'_> {
         explanation
     }
 
-    /// The order of the first profile of the collection.
-    fn order_of_stranger(&self) -> String {
+    fn is_plain(&self) -> bool {
+        self.row.spec.kind == Kind::Plain
+    }
+
+    /// The order is that of the first profile of the collection.
+    fn priority_of_stranger(&self) -> PriorityTerms {
         let mut profiles = self.catalog.rows().profiles.iter();
         let first = profiles.find(|profile| profile.collection == self.row.spec.id);
-        first.map(|profile| profile.order).unwrap_or_default().to_string()
+        let order = first.map(|profile| profile.order).unwrap_or_default().to_string();
+        let terms = vec!["depends on how it is found".to_owned()];
+        PriorityTerms { order, value: None, terms, next_step: None }
     }
 
     fn forms(&self, url: &str) -> Forms {
@@ -135,8 +136,9 @@ impl Subject<'_> {
             seed,
             depth: Some(standing.place.depth),
         };
-        if self.row.spec.kind == Kind::Plain {
-            return text("fetch", "a plain collection has no scope".to_owned(), None);
+        if self.is_plain() {
+            let no_scope = text("fetch", "a plain collection has no scope".to_owned(), None);
+            return Scope { depth: None, ..no_scope };
         }
         let Some((identity, seed)) = judged_by(self.catalog, self.row, standing, url) else {
             return text("remove", "seed gone".to_owned(), None);
@@ -153,7 +155,7 @@ impl Subject<'_> {
 
     /// The verdict on a URL that was never seen, if a seed of the collection linked to it: the best there is.
     fn scope_of_stranger(&self, url: Option<&FetchUrl>) -> Scope {
-        let Some(url) = url.filter(|_| self.row.spec.kind == Kind::Planned) else {
+        let Some(url) = url else {
             let rule = "a plain collection has no scope".to_owned();
             return Scope { action: "add".to_owned(), rule, seed: None, depth: None };
         };
@@ -187,6 +189,9 @@ impl Subject<'_> {
     }
 
     fn priority_terms<T: Tx>(&self, tx: &T, standing: &Standing, record: &Record) -> PriorityTerms {
+        if self.is_plain() {
+            return priority_of_plain();
+        }
         let order = self.catalog.order(&self.row.spec.id, standing.seed);
         let terms = match order {
             Order::Fifo => vec!["order of arrival".to_owned()],
@@ -194,9 +199,10 @@ impl Subject<'_> {
             Order::Linked => {
                 let best = f64::from(record.best_link.unwrap_or_default()) / 1000.0;
                 let further = record.linked_from.len().saturating_sub(1);
+                let pages = if further == 1 { "page" } else { "pages" };
                 vec![
                     format!("best link gives {best:.3}"),
-                    format!("+0.001 for each of {further} further pages"),
+                    format!("+0.001 for each of {further} further {pages}"),
                 ]
             }
             Order::Risk => vec![format!("{} risk", standing.risk)],
@@ -213,20 +219,23 @@ impl Subject<'_> {
             }
         };
         PriorityTerms {
-            order: if self.row.spec.kind == Kind::Plain { "due".to_owned() } else { order.to_string() },
+            order: order.to_string(),
             value: Some(f64::from(standing.priority.thousandths()) / 1000.0),
             terms,
             next_step: standing.step,
         }
     }
 
-    fn class(&self, url: &str, standing: Option<&Standing>) -> ClassView {
+    fn class(&self, url: &str, standing: Option<&Standing>) -> Option<ClassView> {
+        if self.is_plain() {
+            return None;
+        }
         let classified = FetchUrl::parse(url).ok();
         let class: Option<Class<'_>> =
             classified.as_ref().map(|url| self.catalog.classifier().classify(url, None));
         let risk = standing.map(|standing| standing.risk);
         let json = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        ClassView {
+        Some(ClassView {
             node_type: class.as_ref().map_or_else(String::new, |class| {
                 json(serde_json::to_value(class.node_type).unwrap_or_default())
             }),
@@ -238,12 +247,13 @@ impl Subject<'_> {
                 .map_or_else(String::new, |risk| risk.to_string()),
             reasons: class
                 .map_or_else(Vec::new, |class| class.reasons.iter().map(ToString::to_string).collect()),
-        }
+        })
     }
 
     fn due(&self, standing: &Standing, record: &Record) -> DueView {
         let because = match (&record.due_because, standing.last_fetch) {
             (Some(because), _) => because.clone(),
+            (None, None) if self.is_plain() => "its client decides".to_owned(),
             (None, None) => "it was never fetched".to_owned(),
             (None, Some(last)) => format!("it was fetched at {last}; its interval followed"),
         };
@@ -251,8 +261,7 @@ impl Subject<'_> {
     }
 
     fn gates<T: Tx>(&self, tx: &T, host: &Host, in_flight: InFlight) -> Vec<GateView> {
-        let is_plain = self.row.spec.kind == Kind::Plain;
-        let gates = host.gates(in_flight, &tx.settings().politeness, is_plain);
+        let gates = host.gates(in_flight, &tx.settings().politeness, self.is_plain());
         gates
             .into_iter()
             .map(|(gate, at)| {
@@ -283,6 +292,10 @@ impl Subject<'_> {
     fn conclude(&self, explanation: &mut Explanation, known: Option<(&Standing, &Record)>) {
         let mut needs = Vec::new();
         let verdict = match known {
+            None if self.is_plain() => {
+                needs.push("a client has to put it into the queue".to_owned());
+                "never seen; it would be queued if a client put it in".to_owned()
+            }
             None => conclude_stranger(explanation, &mut needs),
             Some((standing, record)) => self.conclude_entry(explanation, standing, record, &mut needs),
         };
@@ -301,6 +314,10 @@ impl Subject<'_> {
             State::Leased => {
                 needs.push("the worker that has it has to report, or its lease to run out".to_owned());
                 return "a worker has it".to_owned();
+            }
+            State::Done if self.is_plain() => {
+                needs.push("a plain collection hands out a URL once".to_owned());
+                return "fetched".to_owned();
             }
             State::Done => {
                 needs.push(
@@ -341,11 +358,20 @@ impl Subject<'_> {
         match explanation.place_in_queue {
             Some(1) | None => "next at its host".to_owned(),
             Some(place) => {
-                needs.push(format!("{} others of its host go before it", place - 1));
+                needs.push(match place - 1 {
+                    1 => "another one of its host goes before it".to_owned(),
+                    others => format!("{others} others of its host go before it"),
+                });
                 format!("number {place} at its host")
             }
         }
     }
+}
+
+/// In a plain collection there is no priority, only an order.
+fn priority_of_plain() -> PriorityTerms {
+    let terms = vec!["the one due first goes first; of equals, the one that came first".to_owned()];
+    PriorityTerms { order: "due".to_owned(), value: None, terms, next_step: None }
 }
 
 /// What the scans of a page have taught.

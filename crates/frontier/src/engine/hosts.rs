@@ -123,7 +123,7 @@ fn view<T: Tx>(tx: &T, id: HostId, queued: &BTreeMap<HostId, u64>, now: Moment) 
         in_flight: in_flight.count,
         fetched: host.fetched,
         failures: host.failures,
-        opens: (!is_open).then_some(opens.at),
+        opens: (!is_open && opens.at < Moment::NEVER).then_some(opens.at),
         gate: opens.gate.filter(|_| !is_open),
         settings: host.settings.clone(),
     }

@@ -30,6 +30,7 @@ pub(crate) fn start_job<T: Tx>(tx: &mut T, job: &NewJob, now: Moment) -> Result<
     }
     replace(tx, draft.finish())?;
     start(tx, &[Target::Collection(job.id.clone())], now)?;
+    note_ends(tx, now)?; // its limits, or its scope, may leave nothing to fetch
     view_of(tx, &job.id, now)
 }
 
@@ -68,6 +69,7 @@ pub(crate) fn steer_job<T: Tx>(tx: &mut T, id: &str, steer: Steer, now: Moment) 
     let mut draft = Draft::of(tx.catalog().rows());
     draft.apply(&Change::SetCollection(spec))?;
     replace(tx, draft.finish())?;
+    note_ends(tx, now)?;
     view_of(tx, id, now)
 }
 

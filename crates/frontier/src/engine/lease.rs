@@ -163,6 +163,10 @@ impl<'c> Counter<'c> {
                 if is_plain { afterwards = next_allowed } else { host.next_allowed = next_allowed }
             }
         }
+        if is_plain && handed_out > 1 {
+            // They share one wait, so that none of them alone can give it back.
+            host.last_lease = None;
+        }
         host.next_allowed = host.next_allowed.max(afterwards);
         *self.served.entry(host_id).or_default() += handed_out;
         tx.set_host(host_id, host);
@@ -182,7 +186,8 @@ impl<'c> Counter<'c> {
     ) -> Result<Option<Token>> {
         let Some(mut standing) = tx.standing(entry) else { return Ok(None) };
         let (url, record) = tx.load(entry)?;
-        let rule = if collection.spec.kind == Kind::Plain {
+        let is_plain = collection.spec.kind == Kind::Plain;
+        let rule = if is_plain {
             "plain".into()
         } else {
             match self.ask_scope(tx, collection, entry, &mut standing, &url, &record)? {
@@ -212,6 +217,7 @@ impl<'c> Counter<'c> {
             how: record.origin.how,
             failures: record.errors.saturating_add(record.abandoned),
             metadata: record.origin.metadata,
+            least_gap: tx.host(host_id).shortest_delay(&tx.settings().politeness, is_plain),
             as_oldest,
             rule,
         });

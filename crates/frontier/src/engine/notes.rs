@@ -1,23 +1,33 @@
 //! What is written down besides entries: values under keys, what hosts ask for, and fetches.
 
+use forager_core::time::Interval;
+
 use super::{Tx, settle};
-use crate::entry::HostId;
-use crate::error::Result;
+use crate::catalog::CollectionRow;
+use crate::entry::{HostId, Record};
+use crate::error::{Error, Result};
 use crate::moment::Moment;
-use crate::verbs::{FetchRow, Note};
+use crate::verbs::{FetchRow, Note, text_key};
+
+/// The longest key of a note, in bytes: what every store can look up.
+const MAX_KEY_BYTES: usize = 60_000;
+
+fn can_be_kept(key: &str) -> bool {
+    (1..=MAX_KEY_BYTES).contains(&key.len())
+}
 
 /// Writes down what was learned.
 pub(crate) fn note<T: Tx>(tx: &mut T, notes: &[Note], now: Moment) -> Result<()> {
     settle(tx, now)?;
     for note in notes {
         match note {
-            Note::Keep(key, value) => tx.set_note(key, value.clone()),
-            Note::CrawlDelay(host, delay) => {
-                let id = tx.host_of(None, host);
-                let mut host = tx.host(id).clone();
-                host.crawl_delay = *delay;
-                tx.set_host(id, host);
+            Note::Keep(key, value) if can_be_kept(key) => tx.set_note(key, value.clone()),
+            Note::Keep(key, _) => {
+                let bytes = key.len();
+                let problem = format!("the key of a note has {bytes} bytes, not 1 to {MAX_KEY_BYTES}");
+                return Err(Error::Configuration(problem));
             }
+            Note::CrawlDelay(host, delay) => slow_down(tx, host, *delay, now),
             Note::Fetch(fetch) => {
                 let id = tx.host_of(None, &fetch.host);
                 log_fetch(tx, id, false, fetch.clone());
@@ -27,10 +37,45 @@ pub(crate) fn note<T: Tx>(tx: &mut T, notes: &[Note], now: Moment) -> Result<()>
     Ok(())
 }
 
+/// What was written down under these keys.
+pub(crate) fn noted<T: Tx>(tx: &T, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
+    keys.iter().map(|key| if can_be_kept(key) { tx.noted(key) } else { Ok(None) }).collect()
+}
+
+/// Takes over what the robots.txt of a host asks for between fetches.
+fn slow_down<T: Tx>(tx: &mut T, host: &str, delay: Option<Interval>, now: Moment) {
+    let id = tx.host_of(None, host);
+    let mut host = tx.host(id).clone();
+    let is_more = delay > host.crawl_delay;
+    host.crawl_delay = delay;
+    if is_more && host.served > 0 {
+        // What it handed out last is fetched about now: the wait after that is the first to be longer.
+        let wait = host.shortest_delay(&tx.settings().politeness, false);
+        host.next_allowed = host.next_allowed.max(now.after_millis(wait));
+    }
+    tx.set_host(id, host);
+}
+
 /// Appends a fetch to the log, with the limits that its host has now.
 pub(super) fn log_fetch<T: Tx>(tx: &mut T, host: HostId, is_plain: bool, fetch: FetchRow) {
     let (state, politeness) = (tx.host(host), tx.settings().politeness);
     let least_gap = state.shortest_delay(&politeness, is_plain);
     let most_in_flight = state.in_flight_limit(&politeness, is_plain);
     tx.log_fetch(FetchRow { least_gap, most_in_flight, ..fetch });
+}
+
+/// Keeps what a page says.
+pub(super) fn keep_text<T: Tx>(tx: &mut T, collection: &CollectionRow, url: &str, text: &str) {
+    let key = text_key(&collection.spec.id, url);
+    if can_be_kept(&key) {
+        tx.set_note(&key, Some(text.as_bytes().to_vec()));
+    }
+}
+
+/// Forgets what a page said, if it ever said anything.
+pub(super) fn forget_text<T: Tx>(tx: &mut T, collection: &CollectionRow, url: &str, record: &Record) {
+    let key = text_key(&collection.spec.id, url);
+    if record.scans > 0 && can_be_kept(&key) {
+        tx.set_note(&key, None);
+    }
 }

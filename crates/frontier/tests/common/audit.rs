@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use forager_core::time::Interval;
 use forager_frontier::Moment;
 use forager_frontier::entry::Token;
 use forager_frontier::host::HostSettings;
@@ -32,7 +33,25 @@ struct Held {
 #[derive(Debug, Default)]
 struct Asked {
     settings: HostSettings,
-    not_before: Moment,
+    crawl_delay: Option<Interval>,
+    /// What it was asked for, and the time before which it is not to be asked again because of that.
+    fetches: BTreeMap<Token, Moment>,
+}
+
+impl Asked {
+    fn not_before(&self) -> Moment {
+        self.fetches.values().copied().max().unwrap_or_default()
+    }
+
+    fn in_flight_limit(&self, politeness: &Politeness) -> u32 {
+        let ours = self.settings.in_flight.unwrap_or(politeness.in_flight);
+        if self.crawl_delay.is_some() { ours.min(1) } else { ours }
+    }
+
+    fn delay(&self, politeness: &Politeness) -> Interval {
+        let ours = self.settings.delay.unwrap_or(politeness.delay);
+        self.crawl_delay.map_or(ours, |theirs| theirs.max(ours))
+    }
 }
 
 impl Auditor {
@@ -47,6 +66,17 @@ impl Auditor {
         for token in &answer.ended {
             assert!(self.held.remove(token).is_some(), "{token} was accepted, but had ended before");
         }
+        for token in &answer.forbidden {
+            // Nothing was asked of its host after all.
+            for asked in self.hosts.values_mut() {
+                asked.fetches.remove(token);
+            }
+        }
+        if let Some((name, count)) = &answer.reclaimed {
+            let before = self.held.len();
+            self.held.retain(|_, held| held.entry.0 != *name);
+            assert_eq!((before - self.held.len()) as u64, *count, "leases of {name} that were taken back");
+        }
         for (token, until) in &answer.extended {
             let held = self.held.get_mut(token);
             held.unwrap_or_else(|| panic!("{token} was extended, but had ended before")).until = *until;
@@ -60,6 +90,9 @@ impl Auditor {
         if let Some((host, settings)) = call.sets_host(now) {
             self.hosts.entry(host.to_owned()).or_default().settings = settings;
         }
+        for (host, delay) in call.slows_hosts(now) {
+            self.hosts.entry(host).or_default().crawl_delay = delay;
+        }
     }
 
     fn hand_out(&mut self, leased: &Leased, now: Moment) {
@@ -72,25 +105,23 @@ impl Auditor {
         assert!(leased.due <= now, "{entry:?} was handed out at {now}, before it was due");
         let is_plain = &*leased.rule == "plain";
         if !is_plain {
-            self.ask_host(&leased.host, now);
+            self.ask_host(&leased.host, token, now);
         }
         self.held.insert(token, Held { entry, until, is_plain });
     }
 
-    fn ask_host(&mut self, host: &str, now: Moment) {
+    fn ask_host(&mut self, host: &str, token: Token, now: Moment) {
         let in_flight = self.held.values().filter(|held| !held.is_plain && held.entry.1 == host).count();
         let asked = self.hosts.entry(host.to_owned()).or_default();
-        let limit = asked.settings.in_flight.unwrap_or(self.politeness.in_flight);
+        let limit = asked.in_flight_limit(&self.politeness);
         assert!(in_flight < limit as usize, "{host} has {in_flight} in flight at {now}, and got another");
-        assert!(
-            asked.not_before <= now,
-            "{host} was asked at {now}, not to be asked before {}",
-            asked.not_before
-        );
+        let not_before = asked.not_before();
+        assert!(not_before <= now, "{host} was asked at {now}, not to be asked before {not_before}");
         let blocked = asked.settings.blocked_until.unwrap_or_default();
         assert!(blocked <= now, "{host} was asked at {now}, but is blocked until {blocked}");
         let robots = asked.settings.robots.filter(|robots| !robots.allowed);
         assert!(robots.is_none_or(|robots| robots.expires <= now), "{host} was asked at {now}: {robots:?}");
-        asked.not_before = now.after(asked.settings.delay.unwrap_or(self.politeness.delay));
+        let not_before = now.after(asked.delay(&self.politeness));
+        asked.fetches.insert(token, not_before);
     }
 }

@@ -12,11 +12,11 @@ use forager_core::scope::extent::Kind as Scope;
 use forager_core::scope::{Profile, Seed};
 use forager_core::time::Interval;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind, Limits};
-use forager_frontier::entry::{How, Token};
+use forager_frontier::entry::{How, Token, Validators};
 use forager_frontier::host::{HostSettings, Robots};
 use forager_frontier::verbs::{
-    FetchError, HostChange, HostFilter, LeaseRequest, Leased, Link, ListFilter, NewJob, Page, PlanFilter,
-    Report, Steer, Target,
+    Difference, FetchError, FetchRow, HostChange, HostFilter, LeaseRequest, Leased, Link, ListFilter, NewJob,
+    Note, Outcome, Page, PlanFilter, Report, Sent, Steer, Target, text_key,
 };
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
@@ -45,6 +45,9 @@ const PATHS: [&str; 15] = [
     "/d/e/f/g",
     "/z",
 ];
+/// Keys of notes. The first can have none.
+const NOTES: [&str; 6] =
+    ["", "robots x.example", "robots y.example", "text a https://x.example/news", "k", "k "];
 const KEYS: [&str; 3] = ["k", "x.example", "other key"];
 const TIMES: [u64; 13] = [
     0,
@@ -85,9 +88,11 @@ pub enum Call {
         host: Option<u8>,
         hold: u8,
     },
-    Complete(Vec<(u8, u8)>),
+    Complete(Vec<Told>),
     Extend(Vec<u8>, u8),
     Release(Vec<u8>),
+    Reclaim(u8),
+    Note(Vec<(u8, u8, u8)>),
     SetHost {
         host: u8,
         plain: Option<u8>,
@@ -112,6 +117,15 @@ pub enum Call {
     /// The next calls come from one whose clock is behind.
     Back(u8),
     Look(u8, u8),
+}
+
+/// A report of one of the last leases: what came of it, what it says besides, and what was found.
+#[derive(Clone, Debug)]
+pub struct Told {
+    lease: u8,
+    look: u8,
+    extras: u8,
+    links: Vec<(u8, u8)>,
 }
 
 /// A change of the catalog.
@@ -149,6 +163,8 @@ pub fn calls() -> impl Strategy<Value = Call> {
     let some = |most| proptest::collection::vec(any::<u8>(), 1..most);
     let pairs = |most| proptest::collection::vec((any::<u8>(), any::<u8>()), 1..most);
     let maybe = || proptest::option::weighted(0.2, any::<u8>());
+    let told = (n(), n(), n(), proptest::collection::vec((n(), n()), 0..4))
+        .prop_map(|(lease, look, extras, links)| Told { lease, look, extras, links });
     prop_oneof![
         3 => proptest::collection::vec(edits(), 1..4).prop_map(Call::Configure),
         2 => n().prop_map(Call::Start),
@@ -158,9 +174,11 @@ pub fn calls() -> impl Strategy<Value = Call> {
         16 => (n(), n(), maybe(), maybe(), n()).prop_map(|(max, per_host, collection, host, hold)| {
             Call::Lease { max, per_host, collection, host, hold }
         }),
-        12 => pairs(5).prop_map(Call::Complete),
+        12 => proptest::collection::vec(told, 1..5).prop_map(Call::Complete),
         2 => (some(4), n()).prop_map(|(tokens, hold)| Call::Extend(tokens, hold)),
         3 => some(4).prop_map(Call::Release),
+        1 => n().prop_map(Call::Reclaim),
+        4 => proptest::collection::vec((n(), n(), n()), 1..4).prop_map(Call::Note),
         3 => (n(), maybe(), n(), n()).prop_map(|(host, plain, kind, amount)| {
             Call::SetHost { host, plain, kind, amount }
         }),
@@ -169,7 +187,7 @@ pub fn calls() -> impl Strategy<Value = Call> {
         1 => (n(), n()).prop_map(|(from, to)| Call::Import { from, to }),
         16 => n().prop_map(Call::Pass),
         1 => n().prop_map(Call::Back),
-        3 => (n(), n()).prop_map(|(what, which)| Call::Look(what, which)),
+        4 => (n(), n()).prop_map(|(what, which)| Call::Look(what, which)),
     ]
 }
 
@@ -232,11 +250,15 @@ impl FromStr for Caller {
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub text: String,
-    /// Whether anything was done; what fails as a whole does not even move the time.
+    /// Whether anything was done; what fails as a whole, or is not told the time, does not move it either.
     pub is_done: bool,
     pub leased: Vec<Leased>,
     /// Leases that a report, a release or a removal has ended.
     pub ended: Vec<Token>,
+    /// Those of them that robots.txt forbade to fetch.
+    pub forbidden: Vec<Token>,
+    /// The collection that has taken back its leases, and how many.
+    pub reclaimed: Option<(String, u64)>,
     /// Leases that have another end now.
     pub extended: Vec<(Token, Moment)>,
 }
@@ -255,10 +277,16 @@ impl Caller {
         self.now.timestamp()
     }
 
-    /// One of the last leases that it was given.
+    /// One of the last leases that it was given, or now and then none at all.
     fn token(&self, pick: u8) -> Token {
-        let known = self.tokens.iter().rev().nth(usize::from(pick) % REMEMBERED);
+        let index = usize::from(pick) % self.tokens.len().max(1);
+        let known = self.tokens.iter().rev().nth(index).filter(|_| pick < 240);
         known.copied().unwrap_or(Token(u64::from(pick) + 1_000_000))
+    }
+
+    /// Does not show again what it has shown, most of the time.
+    fn forget(&mut self, ended: &[Token]) {
+        self.tokens.retain(|token| token.0.is_multiple_of(4) || !ended.contains(token));
     }
 
     /// What there is to begin with, so that sequences get somewhere.
@@ -280,6 +308,7 @@ impl Caller {
         if answer.is_done {
             self.latest = self.latest.advanced(self.now);
         }
+        self.forget(&answer.ended);
         answer
     }
 
@@ -333,15 +362,14 @@ impl Caller {
             }
             Call::Complete(picks) => {
                 let reports: Vec<Report> =
-                    picks.iter().map(|&(pick, look)| report(self.token(pick), look)).collect();
+                    picks.iter().map(|told| report(self.token(told.lease), told, self.now)).collect();
                 let answer = frontier.complete(&reports, now).await;
-                let accepted = answer.as_ref().map(|done| {
-                    let done = done.iter();
-                    done.filter(|done| done.outcome != forager_frontier::verbs::Outcome::Refused)
-                        .map(|done| done.token)
-                        .collect()
-                });
-                Answer { ended: accepted.unwrap_or_default(), ..told(answer) }
+                let accepted = answer.iter().flatten().filter(|done| done.outcome != Outcome::Refused);
+                let ended: Vec<Token> = accepted.map(|done| done.token).collect();
+                let forbidden = reports.iter().filter(|report| report.error == Some(FetchError::Robots));
+                let forbidden = forbidden.map(|report| Token(report.token));
+                let forbidden = forbidden.filter(|token| ended.contains(token)).collect();
+                Answer { ended, forbidden, ..told(answer) }
             }
             Call::Extend(picks, hold) => {
                 let tokens: Vec<Token> = picks.iter().map(|&pick| self.token(pick)).collect();
@@ -359,6 +387,16 @@ impl Caller {
                     changes.iter().filter(|change| change.held).map(|change| change.token).collect()
                 });
                 Answer { ended: held.unwrap_or_default(), ..told(answer) }
+            }
+            Call::Reclaim(pick) => {
+                let name = collection_name(*pick);
+                let answer = frontier.reclaim(name, now).await;
+                let count = answer.as_ref().copied().unwrap_or_default();
+                Answer { reclaimed: Some((name.to_owned(), count)), ..told(answer) }
+            }
+            Call::Note(picks) => {
+                let notes: Vec<Note> = picks.iter().map(|pick| note(*pick, self.now)).collect();
+                told(frontier.note(&notes, now).await)
             }
             Call::SetHost { host, plain, kind, amount } => {
                 let change = HostChange {
@@ -392,7 +430,7 @@ impl Caller {
     /// One look at something.
     async fn look(&self, frontier: &dyn Frontier, what: u8, which: u8) -> Answer {
         let (now, name) = (self.time(), collection_name(which));
-        match what % 4 {
+        match what % 6 {
             0 => told(frontier.explain(name, &url(what), now).await),
             1 => {
                 let filter = PlanFilter { collection: None, host: None, limit: usize::from(which % 16) };
@@ -401,6 +439,14 @@ impl Caller {
             2 => {
                 let filter = ListFilter { limit: usize::from(which % 8), ..ListFilter::default() };
                 told(frontier.list(&filter, now).await)
+            }
+            3 => {
+                let keys = [which, which / 8].map(|pick| NOTES[usize::from(pick) % NOTES.len()].to_owned());
+                Answer { is_done: false, ..told(frontier.noted(&keys).await) }
+            }
+            4 => {
+                let (from, limit) = (u64::from(which % 32), usize::from(what / 6));
+                Answer { is_done: false, ..told(frontier.fetches(from, limit).await) }
             }
             _ => told(frontier.entry(name, &url(what), now).await),
         }
@@ -425,6 +471,10 @@ impl Caller {
         for event in frontier.events(0, usize::MAX).await.unwrap() {
             lines.push(format!("{event:?}"));
         }
+        for fetch in frontier.fetches(0, usize::MAX).await.unwrap() {
+            lines.push(format!("{fetch:?}"));
+        }
+        lines.extend(see_notes(frontier).await);
         for job in frontier.jobs(now).await.unwrap() {
             lines.push(format!("{job:?}"));
         }
@@ -446,7 +496,26 @@ impl Caller {
     }
 }
 
+/// All that was written down, and the texts of all pages.
+async fn see_notes(frontier: &dyn Frontier) -> Vec<String> {
+    let texts = COLLECTIONS.iter().flat_map(|name| (0..60).map(|number| text_key(name, &url(number))));
+    let keys: Vec<String> = NOTES.iter().map(ToString::to_string).chain(texts).collect();
+    let noted = frontier.noted(&keys).await.unwrap();
+    assert_eq!(noted.len(), keys.len(), "one answer for each key");
+    keys.iter().zip(noted).filter_map(|(key, value)| Some(format!("{key}: {:?}", value?))).collect()
+}
+
 impl Call {
+    /// The hosts of planned collections whose robots.txt it brings, with the wait that they ask for.
+    pub fn slows_hosts(&self, now: Moment) -> Vec<(String, Option<Interval>)> {
+        let Self::Note(picks) = self else { return Vec::new() };
+        let slowed = picks.iter().filter_map(|pick| match note(*pick, now) {
+            Note::CrawlDelay(host, delay) => Some((host, delay)),
+            Note::Keep(..) | Note::Fetch(_) => None,
+        });
+        slowed.collect()
+    }
+
     /// The host that it sets something for, if that is one of planned collections.
     pub fn sets_host(&self, now: Moment) -> Option<(&'static str, HostSettings)> {
         match *self {
@@ -529,9 +598,20 @@ fn target(pick: u8) -> Target {
 }
 
 fn found(collection: u8, source: u8, depth: u8, links: &[(u8, u8)], now: Moment) -> Page {
-    let links = links.iter().map(|&(number, look)| Link {
+    Page {
+        collection: collection_name(collection).to_owned(),
+        source: (!source.is_multiple_of(4)).then(|| url(source)),
+        seed: (!source.is_multiple_of(5)).then(|| seed(depth, 0).url),
+        depth: u32::from(depth % 4),
+        links: links.iter().map(|&pick| link(pick, now)).collect(),
+    }
+}
+
+fn link((number, look): (u8, u8), now: Moment) -> Link {
+    let hows = [How::Link, How::Link, How::Sitemap, How::Redirect, How::Other, How::Listing, How::Link];
+    Link {
         url: if look == 255 { "mailto:nobody".to_owned() } else { url(number) },
-        how: [How::Link, How::Link, How::Sitemap, How::Redirect, How::Other][usize::from(look) % 5],
+        how: hows[usize::from(look) % hows.len()],
         in_header: look.is_multiple_of(3),
         text: if look.is_multiple_of(7) { "our services".to_owned() } else { String::new() },
         title: String::new(),
@@ -539,18 +619,43 @@ fn found(collection: u8, source: u8, depth: u8, links: &[(u8, u8)], now: Moment)
         key: (look % 4 == 2).then(|| KEYS[usize::from(look) % KEYS.len()].to_owned()),
         due: (look % 4 == 3).then(|| now.after_millis(u64::from(look) * 100_000)),
         metadata: look.is_multiple_of(11).then(|| format!("{{\"look\": {look}}}")),
-    });
-    Page {
-        collection: collection_name(collection).to_owned(),
-        source: (!source.is_multiple_of(4)).then(|| url(source)),
-        seed: (!source.is_multiple_of(5)).then(|| seed(depth, 0).url),
-        depth: u32::from(depth % 4),
-        links: links.collect(),
     }
 }
 
-fn report(token: Token, look: u8) -> Report {
-    let report = Report { token: token.0, bytes: u64::from(look), ..Report::default() };
+fn note((kind, which, amount): (u8, u8, u8), now: Moment) -> Note {
+    let host = HOSTS[usize::from(which) % HOSTS.len()].to_owned();
+    let key = NOTES[usize::from(which) % NOTES.len()].to_owned();
+    match kind % 8 {
+        // A key that can have no note fails the whole call: not too often.
+        0..=2 if key.is_empty() && amount < 200 => Note::Keep(NOTES[1].to_owned(), Some(vec![amount])),
+        0 | 1 => Note::Keep(key, Some(vec![amount; usize::from(amount)])),
+        2 => Note::Keep(key, None),
+        3 | 4 => Note::CrawlDelay(host, Some(Interval::from_secs_f64(f64::from(amount % 16)))),
+        5 => Note::CrawlDelay(host, None),
+        _ => {
+            let (url, started) = (format!("https://{host}/robots.txt"), now);
+            Note::Fetch(FetchRow { host, url, started, bytes: amount.into(), ..FetchRow::default() })
+        }
+    }
+}
+
+fn report(token: Token, told: &Told, now: Moment) -> Report {
+    let &Told { look, extras, .. } = told;
+    let has = |bit: u8| extras & bit != 0;
+    let long = if has(64) { 600 } else { 2 };
+    let report = Report {
+        token: token.0,
+        bytes: u64::from(look),
+        links: told.links.iter().map(|&pick| link(pick, now)).collect(),
+        text: has(1).then(|| format!("says {extras}")),
+        validators: Validators {
+            etag: has(2).then(|| "e".repeat(long)),
+            last_modified: has(4).then(|| format!("{extras}")),
+        },
+        difference: Difference { added: vec![format!("{extras}")], removed: Vec::new() },
+        fetch: has(8).then(|| Sent { at: now, robots: "allowed".to_owned() }),
+        ..Report::default()
+    };
     let status = |status| Report { status: Some(status), ..report.clone() };
     match look % 16 {
         0..=5 => Report { fingerprint: Some(format!("f{}", look / 16 % 3)), ..status(200) },

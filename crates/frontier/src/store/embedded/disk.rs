@@ -218,7 +218,11 @@ fn prepare(path: &Path) -> Result<()> {
             return Err(storage("is a file, not a folder; choose a folder with --data".to_owned()));
         }
         Ok(_) => {}
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => {
+            // fjall would make it too, and take a failure for a file that is missing.
+            let made = fs::create_dir_all(path);
+            return made.map_err(|cause| storage(format!("cannot be made: {}", advice(&cause))));
+        }
         Err(cause) => return Err(storage(advice(&cause))),
     }
     if path.join("version").exists() {
@@ -229,8 +233,8 @@ fn prepare(path: &Path) -> Result<()> {
     let names = names.map_err(|cause| storage(advice(&cause)))?;
     let of_fjall = ["lock", "keyspaces", "0.jnl", "clean", MADE];
     if let Some(other) = names.iter().find(|name| of_fjall.iter().all(|known| name != known)) {
-        let problem = format!("is not empty, and holds {} rather than a frontier", other.display());
-        return Err(Error::Damaged { path: path.to_owned(), problem });
+        let problem = format!("is not empty, and holds {} rather than a queue", other.display());
+        return Err(storage(format!("{problem}; choose another folder with --data")));
     }
     // The marker is written last: without it nothing was ever stored here, unless it was lost.
     let journal = path.join("0.jnl");

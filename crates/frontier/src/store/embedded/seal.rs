@@ -87,6 +87,7 @@ impl Found {
         match self.next_row.saturating_sub(next_row) {
             0 if self.is_intact => Ok(()),
             0 => Err(disk.damaged("its journal is not what it was when it was stopped".to_owned())),
+            1 => Err(disk.damaged("the last call before it was stopped is missing".to_owned())),
             missing => {
                 Err(disk.damaged(format!("the last {missing} calls before it was stopped are missing")))
             }

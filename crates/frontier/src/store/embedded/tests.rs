@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::store::Memory;
-use crate::verbs::{Event, Tally};
+use crate::verbs::{Event, FetchRow, Tally};
 
 /// Something that a call does.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ enum Op {
     Clear { collection: u8 },
     Kind { collection: u8, plain: bool },
     Emit,
+    Note { key: u8, value: Option<u8> },
+    Log,
 }
 
 /// What a standing may be like.
@@ -71,6 +73,8 @@ fn ops() -> impl Strategy<Value = Op> {
         1 => (0..3u8).prop_map(|collection| Op::Clear { collection }),
         1 => (0..3u8, any::<bool>()).prop_map(|(collection, plain)| Op::Kind { collection, plain }),
         1 => Just(Op::Emit),
+        3 => (0..4u8, proptest::option::of(any::<u8>())).prop_map(|(key, value)| Op::Note { key, value }),
+        2 => Just(Op::Log),
     ]
 }
 
@@ -235,6 +239,16 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
             tx.emit(now, "c0", "subject", Event::Finished);
             format!("{:?}", tx.events(0, 5)?)
         }
+        Op::Note { key, value } => {
+            let key = format!("note {key}");
+            let before = tx.noted(&key)?;
+            tx.set_note(&key, value.map(|byte| vec![byte; usize::from(byte)]));
+            format!("{before:?} {:?}", tx.noted(&key)?)
+        }
+        Op::Log => {
+            tx.log_fetch(FetchRow { started: now, position: 77, ..FetchRow::default() });
+            format!("{:?}", tx.fetches(1, 5)?)
+        }
     })
 }
 
@@ -309,6 +323,10 @@ fn look_at<T: Tx>(tx: &mut T, now: Moment) -> Result<String> {
         seen.push(format!("{:?} {:?}", tx.take(queue, true), tx.take(queue, false)));
     }
     seen.push(format!("{:?} {:?}", tx.events(1, 100)?, tx.catalog().rows()));
+    for key in 0..4 {
+        seen.push(format!("{:?}", tx.noted(&format!("note {key}"))?));
+    }
+    seen.push(format!("{:?}", tx.fetches(1, 100)?));
     Ok(seen.join("\n"))
 }
 

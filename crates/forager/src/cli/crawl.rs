@@ -1,0 +1,237 @@
+//! The commands that fetch.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use forager_core::time::Interval;
+
+use super::{ConfigFile, HarvestArgs, QueuePlace, StoreArgs};
+use crate::output::Format;
+
+/// Who asks, and where requests may go.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// Where those who are crawled can learn more or complain: a web page or an address for mail
+    /// [default: `contact` of `[fetch]` in the configuration]
+    #[arg(long, value_name = "URL")]
+    pub(crate) contact: Option<String>,
+
+    /// Allow requests to private and loopback addresses
+    #[arg(long)]
+    pub(crate) allow_private: bool,
+
+    /// How many fetches may be under way altogether [default: 64]
+    #[arg(long, value_name = "N")]
+    pub(crate) at_once: Option<usize>,
+
+    /// The wait between two fetches from one host, such as 2s or 0s [default: random, 2s to 5s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay: Option<Interval>,
+
+    /// How many fetches from one host may be under way [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) in_flight: Option<u32>,
+}
+
+/// Crawl sites once: fetch every page in scope, politely and in order
+///
+/// Prints a line for each page to --out, and a summary at the end. Ctrl-C finishes what is under way;
+/// the same command goes on where it stopped. A second Ctrl-C stops at once, and loses nothing either.
+///
+/// Exit status: 0 if all is done, 11 if it was stopped, 13 if it was stopped at once, 14 if it read as many
+/// bytes as allowed, 15 if it worked as long as allowed, 2 if it cannot go on.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CrawlArgs {
+    /// Where to start
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) urls: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+
+    /// Stop after so many fetches
+    #[arg(long, visible_alias = "pages", value_name = "N")]
+    pub(crate) limit: Option<u64>,
+
+    /// Stop after so many bytes
+    #[arg(long, value_name = "N")]
+    pub(crate) bytes: Option<u64>,
+
+    /// Stop after so long
+    #[arg(long = "time", value_name = "TIME")]
+    pub(crate) duration: Option<Interval>,
+
+    /// The name of the job [default: made from the URLs and the scope, so that the same command goes on with it]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Write a line of JSON for each page to this file, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Write a line of JSON for each link that was not followed, and why
+    #[arg(long, value_name = "FILE")]
+    pub(crate) skipped: Option<PathBuf>,
+
+    /// Write a log in the form of Heritrix's crawl.log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) crawl_log: Option<PathBuf>,
+
+    /// Show what would be fetched first, and why; fetch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
+
+    #[command(flatten)]
+    pub(crate) place: QueuePlace,
+}
+
+/// Keep crawling: everything that is enabled, for as long as it runs
+///
+/// Brings the collections, profiles and seeds of the configuration into the queue, starts the seeds that are
+/// new, and comes back to every page when its schedule says so. Ctrl-C or SIGTERM finishes what is under way; SIGHUP
+/// does that too, and then goes on with the configuration read again.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RunArgs {
+    /// Only this collection
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+
+    /// Write a line of JSON for each page to this file, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Write a line of JSON for each change that is found, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) changes: Option<PathBuf>,
+
+    /// Run this command for each change that is found, with the line of JSON as its input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_change: Option<String>,
+
+    /// Stop when nothing is due any more, instead of waiting
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
+
+    #[command(flatten)]
+    pub(crate) place: QueuePlace,
+}
+
+/// Watch a few pages, and print what changes on them
+///
+/// Each page is looked at as often as it changes: at first within hours, a quiet one ever more seldom, an important one
+/// never less than every four hours. What was learned is kept in the queue.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct WatchArgs {
+    /// The pages
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) urls: Vec<String>,
+
+    /// Look at each page this often, instead of as often as it changes
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Interval>,
+
+    /// The part of a page that counts, as a CSS selector such as `main` or `#content`
+    #[arg(long, value_name = "CSS")]
+    pub(crate) content: Option<String>,
+
+    /// Count every change of a byte, not only of what a page says
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Run this command for each change that is found, with a line of JSON as its input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_change: Option<String>,
+
+    /// Print changes as JSON Lines
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
+
+    #[command(flatten)]
+    pub(crate) place: QueuePlace,
+}
+
+/// Prove from the log of fetches that every host was treated as agreed
+///
+/// No more fetches under way than the limit of the host, no two requests closer together than its gap, nothing that
+/// its robots.txt forbade. Prints what each host can be shown. Exit status 1 if anything was wrong; each fetch
+/// that was is named on standard error.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct AuditArgs {
+    /// Only this host
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// A page to look at, and how.
+#[derive(Debug, Args)]
+pub(crate) struct LookArgs {
+    /// The page
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
+
+    #[command(flatten)]
+    pub(crate) config: ConfigFile,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Show what robots.txt says of a page, and what else it asks for
+#[derive(Debug, Args)]
+pub(crate) struct RobotsArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+}
+
+/// Show what a sitemap lists; for any other page, the sitemaps that its robots.txt names
+#[derive(Debug, Args)]
+pub(crate) struct SitemapArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+}
+
+/// Show the links of a page, as a crawl sees them
+#[derive(Debug, Args)]
+pub(crate) struct LinksArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+}
+
+/// Fetch a home page, and pick the pages that describe services
+#[derive(Debug, Args)]
+pub(crate) struct PickArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+
+    /// How many pages to pick [default: `page_cap` of `[select]` in the configuration, 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) page_cap: Option<usize>,
+
+    /// Fetch the picked pages too, and show what came of it
+    #[arg(long)]
+    pub(crate) fetch_pages: bool,
+}

@@ -1,0 +1,135 @@
+//! `forager crawl`
+
+use anyhow::bail;
+use forager_core::url::FetchUrl;
+use forager_crawl::{Ended, Stop, Work};
+use forager_frontier::Frontier as _;
+use forager_frontier::catalog::Limits;
+use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter};
+
+use crate::Outcome;
+use crate::cli::CrawlArgs;
+use crate::crawling::view::{Files, Summary, View};
+use crate::crawling::{Crawl, with_signals};
+use crate::output::{Format, Output};
+use crate::{progress, store};
+
+pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
+    if args.dry_run {
+        return rehearse(args);
+    }
+    let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
+    let crawl = Crawl::open(&args.place, &args.fetch, &args.urls)?;
+    let ended = crawl_job(args, &crawl, files);
+    crawl.close()?;
+    let (ended, summary, limits_hit) = ended?;
+    progress::finish();
+    print(args, &summary)?;
+    Ok(match (ended, limits_hit) {
+        (Ended::Stopped(Stop::Now), _) => Outcome::Forced,
+        (Ended::Stopped(_), _) => Outcome::Interrupted,
+        (_, Some(limit)) => limit,
+        (Ended::Done | Ended::Stuck, None) => Outcome::Complete,
+    })
+}
+
+fn crawl_job(
+    args: &CrawlArgs,
+    crawl: &Crawl,
+    files: Files,
+) -> anyhow::Result<(Ended, Summary, Option<Outcome>)> {
+    let job = enter(args, crawl)?;
+    let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
+    let mut view = View::new(files, job.progress.queued, None);
+    let ended = with_signals(async |signals| Ok(crawl.crawler.run(&work, signals.stop, &mut view).await?))?;
+    let jobs = store::ask(crawl.frontier.jobs(crawl.clock.now()))?;
+    let limit = jobs.iter().find(|known| known.id == job.id).and_then(limit_hit);
+    Ok((ended, view.finish()?, limit))
+}
+
+/// The limit that ended a job, if one did.
+fn limit_hit(job: &JobView) -> Option<Outcome> {
+    let Limits { bytes, time, .. } = job.job.limits;
+    let has_more = job.progress.queued > 0;
+    match job.job.finished {
+        Some(_) if has_more && bytes.is_some_and(|bytes| job.progress.tally.bytes >= bytes) => {
+            Some(Outcome::SizeLimit)
+        }
+        Some(finished) if has_more && time.is_some_and(|time| job.job.started.after(time) <= finished) => {
+            Some(Outcome::TimeLimit)
+        }
+        _ => None,
+    }
+}
+
+/// Goes on with the job of this command, or starts it. One that is over is not touched: the next one has a number.
+fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
+    let (frontier, now) = (&crawl.frontier, crawl.clock.now());
+    let jobs = store::ask(frontier.jobs(now))?;
+    let name = name(args)?;
+    let mut number = 1;
+    loop {
+        let id = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+        match jobs.iter().find(|job| job.id == id) {
+            None => {
+                let limits = Limits { pages: args.limit, bytes: args.bytes, time: args.duration };
+                let profile = args.harvest.profile(&id, &id);
+                let job = NewJob { id, urls: absolute(&args.urls)?, profile, limits };
+                return store::ask(frontier.start_job(&job, now));
+            }
+            Some(job) if job.state == JobState::Paused => {
+                bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
+            }
+            Some(job) if job.state == JobState::Running => {
+                store::ask(frontier.reclaim(&id, now))?;
+                progress::note(&format!("going on with {id}: {} pages queued", job.progress.queued));
+                return Ok(job.clone());
+            }
+            Some(_) => number += 1,
+        }
+    }
+}
+
+fn absolute(urls: &[String]) -> anyhow::Result<Vec<String>> {
+    urls.iter().map(|url| Ok(FetchUrl::parse_lenient(url)?.as_str().to_owned())).collect()
+}
+
+/// The name of the job of a command: the first host, and what tells it from other crawls of that host.
+fn name(args: &CrawlArgs) -> anyhow::Result<String> {
+    if let Some(name) = &args.name {
+        return Ok(name.clone());
+    }
+    let urls = absolute(&args.urls)?;
+    let host = FetchUrl::parse(&urls[0])?.host().to_owned();
+    let profile = serde_json::to_string(&args.harvest.profile("", ""))?;
+    let limits = format!("{:?} {:?} {:?}", args.limit, args.bytes, args.duration);
+    let told_apart =
+        forager_fetch::fingerprint::Fingerprint::of_bytes(format!("{urls:?} {profile} {limits}").as_bytes());
+    Ok(format!("{host}-{}", &told_apart.exact[..6]))
+}
+
+/// Shows what would be fetched first, from a queue that is thrown away.
+fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
+    let config = crate::config::Config::load(&args.place.config)?;
+    let frontier = forager_frontier::Memory::new(config.settings())?;
+    let now = jiff::Timestamp::now();
+    let limits = Limits { pages: args.limit, bytes: args.bytes, time: args.duration };
+    let profile = args.harvest.profile("dry-run", "dry-run");
+    let job = NewJob { id: "dry-run".to_owned(), urls: absolute(&args.urls)?, profile, limits };
+    store::ask(frontier.start_job(&job, now))?;
+    let plan = store::ask(frontier.plan(&PlanFilter { limit: 1000, ..PlanFilter::default() }, now))?;
+    let format = if args.json { Format::Jsonl } else { Format::Auto };
+    let mut output = Output::new(format, &["at", "url", "host", "priority", "waitsFor"]);
+    plan.iter().try_for_each(|planned| output.row(planned))?;
+    output.flush()?;
+    Ok(Outcome::Complete)
+}
+
+fn print(args: &CrawlArgs, summary: &Summary) -> anyhow::Result<()> {
+    if args.out.as_deref() == Some(std::path::Path::new("-")) {
+        return Ok(()); // the lines are the output
+    }
+    let mut output = Output::new(if args.json { Format::Jsonl } else { Format::Table }, &[]);
+    output.sheet(summary)?;
+    output.flush()
+}

@@ -1,0 +1,165 @@
+//! `forager robots`, `forager sitemap`, `forager links`: what a crawl would see.
+
+use anyhow::Context as _;
+use forager_core::url::FetchUrl;
+use forager_crawl::scout::{Scout, Seen};
+use forager_fetch::http::Response;
+use forager_fetch::links::{self, LinkOptions, PageLinks};
+use forager_fetch::{encoding, robots, sitemap};
+use forager_frontier::host::to_millis;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::Outcome;
+use crate::cli::LookArgs;
+use crate::config::Config;
+use crate::crawling;
+use crate::output::{self, Output};
+
+/// Someone to look, with what the flags say.
+pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)> {
+    let url = FetchUrl::parse_lenient(&args.url)?;
+    let config = crawling::configured(Config::load(&args.config)?, &args.fetch);
+    crawling::require_contact(&config, std::slice::from_ref(&args.url))?;
+    let http = config.fetch.http(args.fetch.allow_private)?;
+    let scout = Scout::new(http, config.fetch.product_token(), to_millis(config.politeness.delay))?;
+    Ok((scout, url, config))
+}
+
+/// Looks, and waits for what there is to see. One command waits once: connections do not outlive it.
+pub(super) fn wait<T>(look: impl Future<Output = T>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    Ok(runtime.context("cannot start to work")?.block_on(look))
+}
+
+/// The answer to a look, or why there is none.
+pub(super) fn answer(seen: &Seen) -> anyhow::Result<&Response> {
+    let response = seen.answer.as_ref().map_err(|cause| anyhow::anyhow!("{cause}"))?;
+    if !(200..300).contains(&response.status) {
+        anyhow::bail!("{} answers {}", seen.url, response.status);
+    }
+    if let Some(cut) = &response.cut_off {
+        output::complain(format_args!("{}: the page is not whole: {cut}", seen.url));
+    }
+    Ok(response)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RobotsSheet {
+    url: String,
+    allowed: bool,
+    rule: String,
+    addressed: Option<String>,
+    crawl_delay: Option<forager_core::time::Interval>,
+    sitemaps: Vec<String>,
+    rules: Vec<String>,
+    extras: Vec<String>,
+}
+
+pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
+    let (scout, url, _) = scout(args)?;
+    let rules = wait(scout.rules(&url))??;
+    let ruling = rules.verdict(&url);
+    let file = rules.robots();
+    let addressed = file.map(|file| {
+        let words = match file.addressed() {
+            robots::Addressed::Us => "us by name",
+            robots::Addressed::Everyone => "everyone",
+            robots::Addressed::Nobody => "nobody",
+        };
+        words.to_owned()
+    });
+    let sheet = RobotsSheet {
+        url: url.as_str().to_owned(),
+        allowed: ruling.allowed,
+        rule: ruling.to_string(),
+        addressed,
+        crawl_delay: file.and_then(robots::Robots::crawl_delay),
+        sitemaps: file.map(|file| file.sitemaps().to_vec()).unwrap_or_default(),
+        rules: file.map(|file| file.rules().map(|(rule, _)| rule.to_string()).collect()).unwrap_or_default(),
+        extras: file
+            .map(|file| file.extras().iter().map(|(name, value)| format!("{name}: {value}")).collect())
+            .unwrap_or_default(),
+    };
+    let mut output = Output::new(args.format, &[]);
+    output.sheet(&sheet)?;
+    output.flush()?;
+    Ok(Outcome::Complete)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SitemapRow {
+    kind: &'static str,
+    url: String,
+    last_modified: Option<Timestamp>,
+    sitemap: String,
+}
+
+pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
+    let (scout, url, _) = scout(args)?;
+    let most = Some(sitemap::MAX_BYTES as u64 + 1);
+    let mut output = Output::new(args.format, &["kind", "url", "lastModified", "sitemap"]);
+    let (rules, seen) =
+        wait(async { Ok::<_, anyhow::Error>((scout.rules(&url).await?, scout.look(&url, most).await?)) })??;
+    let response = answer(&seen)?;
+    let found = sitemap::read(&response.body, &seen.url, response.content_type());
+    if found.kind == sitemap::Kind::Unknown {
+        let named = rules.robots().map(|file| file.sitemaps().to_vec()).unwrap_or_default();
+        for url in named {
+            let sitemap = seen.url.as_str().to_owned();
+            output.row(&SitemapRow { kind: "named by robots.txt", url, last_modified: None, sitemap })?;
+        }
+        output.flush()?;
+        return Ok(Outcome::Complete);
+    }
+    let rows = found.sitemaps.iter().map(|item| ("sitemap", item));
+    for (kind, item) in rows.chain(found.urls.iter().map(|item| ("page", item))) {
+        let (url, sitemap) = (item.url.as_str().to_owned(), seen.url.as_str().to_owned());
+        output.row(&SitemapRow { kind, url, last_modified: item.last_modified, sitemap })?;
+    }
+    output.flush()?;
+    for problem in &found.problems {
+        output::complain(format_args!("{}: {problem}", seen.url));
+    }
+    Ok(if found.problems.is_empty() { Outcome::Complete } else { Outcome::SomeBad })
+}
+
+/// The links of a page that was seen.
+pub(super) fn links_of(seen: &Seen, token: String) -> anyhow::Result<PageLinks> {
+    let response = answer(seen)?;
+    let decoded = encoding::decode_from(&response.body, response.content_type(), Some(seen.url.host()));
+    let options = LinkOptions { product_token: token, ..LinkOptions::default() };
+    Ok(links::extract(&decoded.text, &seen.url, &options))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LinkRow<'a> {
+    url: &'a str,
+    kind: String,
+    in_header: bool,
+    nofollow: bool,
+    text: &'a str,
+    title: &'a str,
+}
+
+pub(super) fn links(args: &LookArgs) -> anyhow::Result<Outcome> {
+    let (scout, url, config) = scout(args)?;
+    let seen = wait(scout.look(&url, None))??;
+    let page = links_of(&seen, config.fetch.product_token())?;
+    let mut output = Output::new(args.format, &["url", "kind", "inHeader", "nofollow", "text", "title"]);
+    for link in &page.links {
+        output.row(&LinkRow {
+            url: link.url.as_str(),
+            kind: format!("{:?}", link.kind).to_lowercase(),
+            in_header: link.in_header,
+            nofollow: link.rel.nofollow,
+            text: &link.text,
+            title: &link.title,
+        })?;
+    }
+    output.flush()?;
+    Ok(Outcome::Complete)
+}

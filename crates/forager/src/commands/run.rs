@@ -1,0 +1,117 @@
+//! `forager run`
+
+use forager_crawl::{Ended, Stop, Work};
+use forager_frontier::Frontier as _;
+use forager_frontier::catalog::Kind;
+use forager_frontier::verbs::Target;
+use tokio::sync::watch;
+
+use super::apply;
+use crate::Outcome;
+use crate::cli::RunArgs;
+use crate::config::Config;
+use crate::crawling::changes::Changes;
+use crate::crawling::view::{Files, View};
+use crate::crawling::{self, Crawl, Signals, with_signals};
+use crate::progress;
+
+pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
+    let ended = with_signals(async |signals| {
+        loop {
+            let ended = work(args, signals.clone()).await?;
+            let is_over = *signals.stop.borrow() != Stop::No || ended == Ended::Done;
+            if is_over {
+                return Ok(ended);
+            }
+            progress::note("reading the configuration again");
+        }
+    })?;
+    Ok(match ended {
+        Ended::Stopped(Stop::Now) => Outcome::Forced,
+        Ended::Stopped(_) | Ended::Done | Ended::Stuck => Outcome::Complete,
+    })
+}
+
+/// Works until it is told to stop, or to read the configuration again.
+async fn work(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
+    let config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
+    let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
+    let files = Files::open(args.out.as_deref(), None, None)?;
+    let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
+    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls)?;
+    let ended = crawl_all(args, &crawl, signals, files, changes).await;
+    crawl.close()?;
+    ended
+}
+
+async fn crawl_all(
+    args: &RunArgs,
+    crawl: &Crawl,
+    signals: Signals,
+    files: Files,
+    changes: Option<Changes>,
+) -> anyhow::Result<Ended> {
+    bring_in(crawl).await?;
+    take_back(crawl, args.collection.as_deref()).await?;
+    let stats = crawl.frontier.stats(args.collection.as_deref(), crawl.clock.now()).await?;
+    let mut view = View::new(files, stats.iter().map(|stats| stats.queued).sum(), changes);
+    let work = Work {
+        collection: args.collection.clone(),
+        until_done: args.until_idle,
+        until_idle: args.until_idle,
+    };
+    let stop = merged(signals);
+    let ended = crawl.crawler.run(&work, stop, &mut view).await;
+    view.finish()?;
+    Ok(ended?)
+}
+
+/// Stop signals, and the wish to read the configuration again, as one.
+fn merged(Signals { mut stop, mut reload }: Signals) -> watch::Receiver<Stop> {
+    let (sender, merged) = watch::channel(*stop.borrow());
+    reload.mark_unchanged();
+    tokio::spawn(async move {
+        loop {
+            let asked = tokio::select! {
+                changed = stop.changed() => if changed.is_ok() { *stop.borrow_and_update() } else { return },
+                changed = reload.changed() => if changed.is_ok() { Stop::Drain } else { return },
+            };
+            if sender.send(asked).is_err() {
+                return;
+            }
+        }
+    });
+    merged
+}
+
+/// Brings what the configuration says into the queue, and starts the seeds that were never queued.
+async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
+    let (frontier, now) = (&crawl.frontier, crawl.clock.now());
+    let changes = apply::difference(&crawl.config, frontier.catalog().await?.rows(), false);
+    if !changes.is_empty() {
+        frontier.configure(&changes, now).await?;
+    }
+    let catalog = frontier.catalog().await?;
+    for row in catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
+        let of_seed = |name: &String| catalog.rows().profiles.iter().find(|profile| profile.id == *name);
+        let mut is_new = false;
+        for profile in row.seed.profiles.iter().filter_map(of_seed) {
+            is_new |= catalog.collection(&profile.collection).is_some()
+                && frontier.entry(&profile.collection, &row.seed.url, now).await?.is_none();
+        }
+        if is_new {
+            frontier.start(&[Target::Seed(row.seed.url.clone())], now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The queue is ours alone: whoever held pages before is gone.
+async fn take_back(crawl: &Crawl, only: Option<&str>) -> anyhow::Result<()> {
+    let catalog = crawl.frontier.catalog().await?;
+    let planned = catalog.rows().collections.iter().filter(|row| row.spec.kind == Kind::Planned);
+    for row in planned.filter(|row| only.is_none_or(|only| only == row.spec.id)) {
+        crawl.frontier.reclaim(&row.spec.id, crawl.clock.now()).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! `forager watch`
+
+use forager_core::order::Order;
+use forager_core::scope::config::{ChangeBy, Reading};
+use forager_core::scope::extent::Kind as ScopeKind;
+use forager_core::scope::{Profile, Seed};
+use forager_core::sentinel::schedule::ScheduleConfig;
+use forager_core::url::FetchUrl;
+use forager_crawl::{Found, PageLine, Stop, Watcher, Work};
+use forager_fetch::fingerprint::ContentSelector;
+use forager_frontier::Frontier as _;
+use forager_frontier::catalog::{Change, CollectionSpec, Kind};
+use forager_frontier::verbs::{Outcome as PageOutcome, Target};
+
+use crate::Outcome;
+use crate::cli::WatchArgs;
+use crate::config::Config;
+use crate::crawling::changes::{Changes, Shown};
+use crate::crawling::{self, Crawl, with_signals};
+use crate::{output, progress};
+
+/// The collection that watched pages are in.
+const COLLECTION: &str = "watch";
+
+pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
+    if let Some(content) = &args.content {
+        ContentSelector::parse(content)?;
+    }
+    let mut config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
+    if config.sentinel == ScheduleConfig::default() {
+        config.sentinel = ScheduleConfig::sentinel();
+    }
+    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &args.urls)?;
+    let ended = with_signals(async |signals| {
+        let urls = bring_in(args, &crawl).await?;
+        let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
+        let changes = Changes::new(shown, args.on_change.as_deref());
+        let mut watched = Watched { changes: Some(changes), urls };
+        progress::spin();
+        let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
+        let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
+        watched.changes.take().map(Changes::finish);
+        Ok(ended?)
+    });
+    crawl.close()?;
+    Ok(if ended? == forager_crawl::Ended::Stopped(Stop::Now) { Outcome::Forced } else { Outcome::Complete })
+}
+
+/// Puts the pages into the queue. What is watched already goes on as it is; others than these wait meanwhile.
+async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>> {
+    let (frontier, now) = (&crawl.frontier, crawl.clock.now());
+    let mut changes = Vec::new();
+    let catalog = frontier.catalog().await?;
+    if catalog.collection(COLLECTION).is_none() {
+        changes.push(Change::AddCollection(CollectionSpec::new(COLLECTION, Kind::Planned)));
+    }
+    let profile = profile(args);
+    match catalog.rows().profiles.iter().find(|known| known.id == profile.id) {
+        None => changes.push(Change::AddProfile(Box::new(profile))),
+        Some(known) if *known != profile => changes.push(Change::SetProfile(Box::new(profile))),
+        Some(_) => {}
+    }
+    let mut urls = Vec::new();
+    for url in &args.urls {
+        let fetch = FetchUrl::parse_lenient(url)?;
+        let identity = fetch.identity(&forager_core::url::IdentityOptions::default());
+        let known = catalog.seed_number(&identity).and_then(|number| catalog.seed(number));
+        match known.filter(|row| !row.is_gone) {
+            None => changes.push(Change::AddSeed(Seed {
+                url: fetch.as_str().to_owned(),
+                profiles: vec![COLLECTION.to_owned()],
+                enabled: true,
+            })),
+            Some(row) if row.seed.profiles.iter().all(|name| name != COLLECTION) => {
+                let mut seed = row.seed.clone();
+                seed.profiles.push(COLLECTION.to_owned());
+                changes.push(Change::SetSeed(seed));
+            }
+            Some(_) => {}
+        }
+        urls.push(fetch.as_str().to_owned());
+    }
+    frontier.configure(&changes, now).await?;
+    frontier.reclaim(COLLECTION, now).await?;
+    for url in &urls {
+        if frontier.entry(COLLECTION, url, now).await?.is_none() {
+            frontier.start(&[Target::Seed(url.clone())], now).await?;
+        }
+    }
+    Ok(urls)
+}
+
+fn profile(args: &WatchArgs) -> Profile {
+    let mut profile = Profile::new(COLLECTION, COLLECTION);
+    profile.scope = ScopeKind::Page;
+    profile.order = Order::Risk;
+    profile.every = args.every;
+    profile.reading = Reading {
+        change: if args.exact { ChangeBy::Exact } else { ChangeBy::Content },
+        content: args.content.clone(),
+        ..Reading::default()
+    };
+    profile
+}
+
+/// Prints what changes, and says when each page is looked at next.
+struct Watched {
+    changes: Option<Changes>,
+    urls: Vec<String>,
+}
+
+impl Watcher for Watched {
+    fn page(&mut self, page: &PageLine, _found: &[Found]) {
+        if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
+            && let Err(cause) = changes.tell(page)
+        {
+            output::complain(format_args!("cannot write the changes: {cause}"));
+        }
+        if let Some(error) = &page.error {
+            output::complain(format_args!("{}: {error}", page.url));
+        } else if let Some(target) = &page.redirect {
+            output::complain(format_args!("{} redirects to {target}; watch that page instead", page.url));
+        }
+        let next = match (page.outcome, page.due) {
+            (Some(PageOutcome::Again), Some(due)) => format!(", next look at {due}"),
+            _ => String::new(),
+        };
+        progress::say(format!("watching {} pages; looked at {}{next}", self.urls.len(), page.url));
+    }
+}

@@ -1,0 +1,135 @@
+//! What the commands that fetch have in common: settings, signals, and what is told meanwhile.
+
+pub(crate) mod changes;
+pub(crate) mod log;
+pub(crate) mod view;
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use forager_core::url::FetchUrl;
+use forager_crawl::clock::Clock;
+use forager_crawl::{CrawlConfig, Crawler, Stop};
+use forager_frontier::Embedded;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::cli::{FetchArgs, QueuePlace};
+use crate::config::Config;
+use crate::store;
+
+/// A queue and someone to fetch from it.
+pub(crate) struct Crawl {
+    pub(crate) config: Config,
+    pub(crate) frontier: Arc<Embedded>,
+    pub(crate) crawler: Crawler,
+    pub(crate) clock: Clock,
+}
+
+impl Crawl {
+    /// Opens the queue for fetching. Whoever would be crawled must be able to learn by whom.
+    pub(crate) fn open(place: &QueuePlace, fetch: &FetchArgs, urls: &[String]) -> anyhow::Result<Self> {
+        Self::open_with(configured(Config::load(&place.config)?, fetch), place, fetch, urls)
+    }
+
+    /// As [`Crawl::open`], with a configuration that was read before.
+    pub(crate) fn open_with(
+        config: Config,
+        place: &QueuePlace,
+        fetch: &FetchArgs,
+        urls: &[String],
+    ) -> anyhow::Result<Self> {
+        require_contact(&config, urls)?;
+        let http = config.fetch.http(fetch.allow_private)?;
+        let path = store::folder(place, &config);
+        let frontier = Arc::new(store::open_patiently(&path, &config, place.lock_timeout)?);
+        let behaviour = CrawlConfig {
+            product_token: config.fetch.product_token(),
+            at_once: config.fetch.at_once,
+            ..CrawlConfig::default()
+        };
+        let clock = Clock::default();
+        let crawler = Crawler::new(frontier.clone(), http, behaviour, clock)?;
+        Ok(Self { config, frontier, crawler, clock })
+    }
+
+    /// Leaves the queue so that it opens quickly again.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        drop(self.crawler);
+        match Arc::try_unwrap(self.frontier) {
+            Ok(frontier) => Ok(frontier.close()?),
+            Err(_) => Ok(()), // somebody still looks at it, and closes it by letting go
+        }
+    }
+}
+
+/// The configuration with what the flags say.
+pub(crate) fn configured(mut config: Config, flags: &FetchArgs) -> Config {
+    if flags.contact.is_some() {
+        config.fetch.contact.clone_from(&flags.contact);
+    }
+    config.fetch.at_once = flags.at_once.unwrap_or(config.fetch.at_once).max(1);
+    if let Some(delay) = flags.delay {
+        (config.politeness.delay, config.politeness.max_delay) = (delay, delay);
+    }
+    config.politeness.in_flight = flags.in_flight.unwrap_or(config.politeness.in_flight);
+    config
+}
+
+/// Refuses to ask strangers without saying who asks.
+pub(crate) fn require_contact(config: &Config, urls: &[String]) -> anyhow::Result<()> {
+    let is_own = |url: &String| FetchUrl::parse_lenient(url).is_ok_and(|url| is_loopback(url.host()));
+    if config.fetch.contact.is_some() || config.fetch.user_agent.is_some() || urls.iter().all(is_own) {
+        return Ok(());
+    }
+    bail!(
+        "nobody would know who crawls; give a web page or an address for mail with --contact, or set \
+         `contact` of [fetch] in the configuration"
+    )
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// What people ask of a process while it works.
+#[derive(Clone)]
+pub(crate) struct Signals {
+    /// Whether to stop.
+    pub(crate) stop: watch::Receiver<Stop>,
+    /// Whether to read the configuration again.
+    pub(crate) reload: watch::Receiver<bool>,
+}
+
+/// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once.
+pub(crate) fn with_signals<T>(work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start to work")?;
+    runtime.block_on(async {
+        let (sender, stop) = watch::channel(Stop::No);
+        let (again, reload) = watch::channel(false);
+        let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
+        let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+        let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+        let listening = tokio::spawn(async move {
+            for asked in [Stop::Drain, Stop::Now] {
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => break,
+                        _ = terminate.recv() => break,
+                        _ = hang_up.recv() => if again.send(true).is_err() { return },
+                    }
+                }
+                if sender.send(asked).is_err() {
+                    return;
+                }
+            }
+        });
+        let done = work(Signals { stop, reload }).await;
+        listening.abort();
+        done
+    })
+}

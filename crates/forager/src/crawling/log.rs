@@ -1,0 +1,45 @@
+//! The log of a crawl as Heritrix writes it, so that what reads those reads ours.
+
+use forager_crawl::PageLine;
+use forager_frontier::verbs::Outcome;
+use jiff::Timestamp;
+
+/// One line: time, status, size, URL, path of hops, via, type, worker, start and duration, digest,
+/// source, notes.
+pub(crate) fn line(page: &PageLine) -> String {
+    let hops = "L".repeat(page.depth.min(50) as usize);
+    let or_dash = |text: Option<&str>| text.filter(|text| !text.is_empty()).unwrap_or("-").to_owned();
+    let media_type = page.media_type.as_deref().and_then(|text| text.split(';').next()).map(str::trim);
+    let note = match (&page.error, &page.cut_off) {
+        (Some(error), _) => error.replace(char::is_whitespace, "_"),
+        (None, Some(cut)) => format!("cut:{}", cut.replace(char::is_whitespace, "_")),
+        (None, None) => "-".to_owned(),
+    };
+    format!(
+        "{} {:>5} {:>10} {} {} - {} #000 {}+{} {} {} {note}",
+        stamp(page.at, "%Y-%m-%dT%H:%M:%S%.3fZ"),
+        status(page),
+        page.bytes,
+        page.url,
+        or_dash(Some(&hops)),
+        or_dash(media_type),
+        stamp(page.at, "%Y%m%d%H%M%S%3f"),
+        page.took,
+        or_dash(page.fingerprint.as_deref()),
+        or_dash(page.seed.as_deref()),
+    )
+}
+
+fn stamp(at: Timestamp, format: &str) -> String {
+    jiff::fmt::strtime::format(format, at).unwrap_or_else(|_| at.to_string())
+}
+
+/// The status of HTTP, or the number that Heritrix has for what happened instead.
+fn status(page: &PageLine) -> i32 {
+    match (page.status, page.outcome, &page.error) {
+        (Some(status), ..) => i32::from(status),
+        (None, _, Some(error)) if error.contains("Disallow") => -9998,
+        (None, Some(Outcome::Again), _) => -50,
+        _ => -2,
+    }
+}

@@ -1,0 +1,257 @@
+//! What a crawl shows while it runs, and the sum of it at the end.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use forager_crawl::{Found, PageLine, Watcher};
+use forager_frontier::verbs::{Action, Nothing, Outcome};
+use serde::Serialize;
+
+use super::changes::Changes;
+use super::log;
+use crate::progress;
+
+/// Where the lines of a crawl go.
+#[derive(Default)]
+pub(crate) struct Files {
+    pages: Option<Box<dyn Write + Send>>,
+    skipped: Option<Box<dyn Write + Send>>,
+    log: Option<Box<dyn Write + Send>>,
+}
+
+impl Files {
+    /// Opens those that are asked for. What they have stays: a crawl that goes on adds to it.
+    pub(crate) fn open(
+        pages: Option<&Path>,
+        skipped: Option<&Path>,
+        log: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            pages: pages.map(open).transpose()?,
+            skipped: skipped.map(open).transpose()?,
+            log: log.map(open).transpose()?,
+        })
+    }
+}
+
+pub(super) fn open(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdout()));
+    }
+    let file = File::options().create(true).append(true).open(path);
+    Ok(Box::new(BufWriter::new(file.with_context(|| format!("cannot write {}", path.display()))?)))
+}
+
+/// What was counted.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Summary {
+    /// Fetches that were reported.
+    pub(crate) fetched: u64,
+    /// Bytes over the wire.
+    pub(crate) bytes: u64,
+    /// Pages that had changed.
+    pub(crate) changed: u64,
+    /// How many pages came to what.
+    pub(crate) outcomes: BTreeMap<String, u64>,
+    /// Why links were not followed, and how many.
+    pub(crate) skipped: BTreeMap<String, u64>,
+}
+
+/// The last line that was written somewhere else must not be lost with the process.
+const FLUSH_EVERY: Duration = Duration::from_millis(500);
+
+/// Counts, writes and shows what happens.
+pub(crate) struct View {
+    files: Files,
+    pub(crate) summary: Summary,
+    queued: u64,
+    under_way: usize,
+    started: Instant,
+    flushed: Instant,
+    waits_for: Option<Nothing>,
+    /// What went wrong with a file; the crawl is stopped for it.
+    trouble: Option<io::Error>,
+    changes: Option<Changes>,
+}
+
+impl View {
+    /// A view of a crawl that begins with so many pages. Changes go to `changes`, if anybody wants them.
+    pub(crate) fn new(files: Files, queued: u64, changes: Option<Changes>) -> Self {
+        progress::spin();
+        Self {
+            files,
+            changes,
+            summary: Summary::default(),
+            queued,
+            under_way: 0,
+            started: Instant::now(),
+            flushed: Instant::now(),
+            waits_for: None,
+            trouble: None,
+        }
+    }
+
+    /// Writes what is left to write; says what went wrong with a file.
+    pub(crate) fn finish(mut self) -> anyhow::Result<Summary> {
+        self.flush();
+        if let Some(changes) = self.changes.take() {
+            changes.finish();
+        }
+        match self.trouble.take() {
+            Some(trouble) => Err(trouble).context("cannot write what was fetched"),
+            None => Ok(self.summary),
+        }
+    }
+
+    fn write(&mut self, page: &PageLine, found: &[Found]) -> io::Result<()> {
+        if let Some(pages) = &mut self.files.pages {
+            serde_json::to_writer(&mut *pages, page)?;
+            pages.write_all(b"\n")?;
+        }
+        if let Some(skipped) = &mut self.files.skipped {
+            for link in found.iter().filter(|link| is_skipped(link.action)) {
+                let Found { url, rule, .. } = link;
+                let line = Skipped {
+                    url,
+                    page: &page.url,
+                    seed_url: page.seed.as_deref(),
+                    depth: page.depth + 1,
+                    reason: rule,
+                    ts: page.at,
+                };
+                serde_json::to_writer(&mut *skipped, &line)?;
+                skipped.write_all(b"\n")?;
+            }
+        }
+        if let Some(log) = &mut self.files.log {
+            writeln!(log, "{}", log::line(page))?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        self.flushed = Instant::now();
+        let Files { pages, skipped, log } = &mut self.files;
+        for file in [pages, skipped, log].into_iter().flatten() {
+            if let Err(cause) = file.flush() {
+                self.trouble.get_or_insert(cause);
+            }
+        }
+    }
+
+    fn count(&mut self, page: &PageLine, found: &[Found]) {
+        let summary = &mut self.summary;
+        summary.fetched += 1;
+        summary.bytes += page.wire_bytes;
+        summary.changed += u64::from(page.changed);
+        *summary.outcomes.entry(in_words(page)).or_default() += 1;
+        for link in found.iter().filter(|link| is_skipped(link.action)) {
+            *summary.skipped.entry(link.rule.to_string()).or_default() += 1;
+        }
+        self.queued += page.added as u64;
+        if page.outcome != Some(Outcome::Again) {
+            self.queued = self.queued.saturating_sub(1);
+        }
+    }
+
+    fn show(&self) {
+        let seconds = self.started.elapsed().as_secs_f64().max(0.001);
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        let (rate, queued) = (self.summary.fetched as f64 / seconds, self.queued as f64);
+        let failed: u64 = self
+            .summary
+            .outcomes
+            .iter()
+            .filter(|(what, _)| !what.starts_with('2'))
+            .map(|(_, count)| count)
+            .sum();
+        let left = if rate > 0.0 && self.queued > 0 {
+            format!(", about {} left{}", in_time(queued / rate), self.bound())
+        } else {
+            String::new()
+        };
+        progress::say(format!(
+            "{} done, {} queued, {} under way, {failed} not as hoped, {rate:.1}/s{left}",
+            self.summary.fetched, self.queued, self.under_way
+        ));
+    }
+
+    /// What keeps a crawl from being faster.
+    fn bound(&self) -> String {
+        match &self.waits_for {
+            Some(Nothing::Throttled { gate, .. }) => format!(", bound by the {gate}"),
+            Some(Nothing::Blocked { .. }) => ", bound by the answers of hosts".to_owned(),
+            Some(Nothing::NotDue { .. }) => ", waiting for pages to be due".to_owned(),
+            Some(Nothing::Empty) | None => String::new(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Skipped<'a> {
+    url: &'a str,
+    page: &'a str,
+    seed_url: Option<&'a str>,
+    depth: u32,
+    reason: &'a str,
+    ts: jiff::Timestamp,
+}
+
+impl Watcher for View {
+    fn page(&mut self, page: &PageLine, found: &[Found]) {
+        self.count(page, found);
+        if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
+            && let Err(cause) = changes.tell(page)
+        {
+            self.trouble.get_or_insert(cause);
+        }
+        if let Err(cause) = self.write(page, found) {
+            self.trouble.get_or_insert(cause);
+        }
+        if self.flushed.elapsed() >= FLUSH_EVERY {
+            self.flush();
+        }
+        self.show();
+    }
+
+    fn under_way(&mut self, count: usize) {
+        self.under_way = count;
+    }
+
+    fn waits(&mut self, nothing: &Nothing) {
+        self.waits_for = Some(*nothing);
+        self.flush();
+        self.show();
+    }
+}
+
+fn is_skipped(action: Action) -> bool {
+    matches!(action, Action::Ignored | Action::Invalid | Action::Removed)
+}
+
+/// What a fetch came to, in few words.
+fn in_words(page: &PageLine) -> String {
+    match (page.status, &page.error) {
+        (_, Some(_)) if page.robots_forbids() => "forbidden by robots.txt".to_owned(),
+        (Some(status), None) => status.to_string(),
+        (_, Some(error)) => error.clone(),
+        (None, None) => "nothing".to_owned(),
+    }
+}
+
+/// Seconds as people say them.
+fn in_time(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for people")]
+    let seconds = seconds.min(1e9) as u64;
+    match (seconds / 3600, seconds % 3600 / 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes}m"),
+    }
+}

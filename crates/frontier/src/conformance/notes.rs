@@ -1,0 +1,243 @@
+//! What is written down besides entries: values under keys, and the log of fetches.
+
+use forager_core::order::Order;
+
+use super::World;
+use super::world::*;
+use crate::entry::Token;
+use crate::host::HostSettings;
+use crate::moment::Moment;
+use crate::verbs::{FetchError, FetchRow, HostChange, Link, Note, Page, Report, Sent};
+
+const HOME: &str = "https://a.example/";
+
+async fn site(mut world: World) -> World {
+    world.harvest("c", Order::Hierarchy, HOME).await;
+    world.start_seed(HOME).await;
+    world
+}
+
+fn keep(key: &str, value: &str) -> Note {
+    Note::Keep(key.to_owned(), Some(value.as_bytes().to_vec()))
+}
+
+fn forget(key: &str) -> Note {
+    Note::Keep(key.to_owned(), None)
+}
+
+/// A fetch for no entry, such as that of a robots.txt.
+fn fetch_of(host: &str, path: &str, now: Moment) -> FetchRow {
+    FetchRow {
+        started: now,
+        ended: now.after_millis(70),
+        host: host.to_owned(),
+        url: format!("https://{host}{path}"),
+        result: "200".to_owned(),
+        bytes: 12,
+        robots: "always allowed".to_owned(),
+        ..FetchRow::default()
+    }
+}
+
+/// A report of a fetch that began now.
+fn sent(world: &World, report: Report) -> Report {
+    Report { fetch: Some(Sent { at: world.moment(), robots: "allowed by /".to_owned() }), ..report }
+}
+
+pub async fn a_value_is_kept_replaced_and_forgotten(mut world: World) {
+    assert_eq!(world.noted("k").await, None);
+    let steps = [(keep("k", "one"), Some("one")), (keep("k", "two"), Some("two")), (forget("k"), None)];
+    for (note, want) in steps {
+        world.note([note]).await;
+        assert_eq!(world.noted("k").await.as_deref(), want);
+        world.reopen();
+        assert_eq!(world.noted("k").await.as_deref(), want, "after a restart");
+    }
+    world.note([forget("k"), forget("never was")]).await;
+    world.note([]).await;
+}
+
+pub async fn values_are_answered_in_the_order_of_their_keys(mut world: World) {
+    world.note([keep("a", "1"), keep("b", ""), Note::Keep("c".into(), Some(vec![0, 255, 0]))]).await;
+    let keys = ["c", "missing", "a", "b", "a"].map(ToOwned::to_owned);
+    let noted = world.frontier().noted(&keys).await.unwrap();
+    let want = [Some(vec![0, 255, 0]), None, Some(b"1".to_vec()), Some(vec![]), Some(b"1".to_vec())];
+    assert_eq!(noted, want);
+    assert_eq!(world.frontier().noted(&[]).await.unwrap(), [] as [Option<Vec<u8>>; 0]);
+}
+
+pub async fn the_last_note_of_a_call_counts(mut world: World) {
+    world.note([keep("k", "one"), forget("k"), keep("k", "three"), keep("gone", "x"), forget("gone")]).await;
+    world.reopen();
+    assert_eq!(world.noted("k").await.as_deref(), Some("three"));
+    assert_eq!(world.noted("gone").await, None);
+}
+
+pub async fn keys_are_told_apart_byte_by_byte(mut world: World) {
+    let keys = ["a", "a ", "A", "a b", "ä", "\0", "robots https://a.example"];
+    world.note(keys.map(|key| keep(key, key))).await;
+    world.reopen();
+    for key in keys {
+        assert_eq!(world.noted(key).await.as_deref(), Some(key));
+    }
+}
+
+pub async fn large_values_are_kept(mut world: World) {
+    let large = "x".repeat(600_000);
+    world.note([keep("large", &large)]).await;
+    world.reopen();
+    assert_eq!(world.noted("large").await.map(|value| value.len()), Some(large.len()));
+}
+
+pub async fn a_key_that_cannot_be_kept_fails_the_whole_call(mut world: World) {
+    for key in [String::new(), "k".repeat(60_001), "k".repeat(70_000)] {
+        let log = Note::Fetch(fetch_of("x.example", "/robots.txt", world.moment()));
+        let slow = Note::CrawlDelay("x.example".into(), Some(interval("9s")));
+        let notes = [keep("good", "x"), log, slow, keep(&key, "x")];
+        let error = world.frontier().note(&notes, world.now).await.unwrap_err();
+        assert!(error.to_string().contains(&format!("{} bytes", key.len())), "{error}");
+        assert_eq!(world.noted("good").await, None, "all of it or nothing");
+        assert_eq!(world.fetches().await, []);
+        assert_eq!(world.noted(&key).await, None, "nor does asking for it do harm");
+    }
+    let longest = "k".repeat(60_000);
+    world.note([keep(&longest, "x")]).await;
+    world.reopen();
+    assert_eq!(world.noted(&longest).await.as_deref(), Some("x"));
+}
+
+pub async fn a_report_with_a_fetch_is_logged(world: World) {
+    let mut world = site(world.with(delay("2s"))).await;
+    let start = world.moment();
+    let leased = world.lease_one().await;
+    world.pass("1s");
+    let at = world.moment();
+    let report = sent(&world, ok(leased.token, "four"));
+    world.pass("3s");
+    world.complete(report).await;
+    let want = FetchRow {
+        position: 0,
+        started: at,
+        ended: world.moment(),
+        collection: "c".into(),
+        host: "a.example".into(),
+        url: HOME.into(),
+        result: "200".into(),
+        bytes: 4,
+        robots: "allowed by /".into(),
+        least_gap: 2000,
+        most_in_flight: 1000,
+    };
+    assert!(start < at && at < want.ended);
+    let want = [want];
+    assert_eq!(world.fetches().await, want);
+    world.reopen();
+    assert_eq!(world.fetches().await, want);
+}
+
+/// What a worker reports of a lease.
+type ReportOf = fn(Token) -> Report;
+
+pub async fn what_came_of_a_fetch_is_logged_in_words(world: World) {
+    let cases: [(ReportOf, &str); 5] = [
+        (|token| answered(token, 200), "200"),
+        (|token| answered(token, 304), "304"),
+        (|token| answered(token, 503), "503"),
+        (|token| no_answer(token, FetchError::Timeout), "timeout"),
+        (|token| no_answer(token, FetchError::Network), "network"),
+    ];
+    for (report, words) in cases {
+        let mut world = site(world.another()).await;
+        let leased = world.lease_one().await;
+        let report = sent(&world, report(leased.token));
+        world.complete(report).await;
+        assert_eq!(world.fetches().await[0].result, words);
+    }
+}
+
+pub async fn nothing_is_logged_without_a_fetch(world: World) {
+    let mut world = site(world).await;
+    world.fetch("x").await;
+    let refused = sent(&world, ok(Token(77_777), "x"));
+    world.complete(refused).await;
+    world.pass("8h");
+    let lost = world.lease_one().await;
+    world.pass_until(lost.until);
+    let late = sent(&world, ok(lost.token, "x"));
+    world.complete(late).await;
+    assert_eq!(world.fetches().await, []);
+}
+
+pub async fn a_fetch_for_no_entry_is_logged_too(mut world: World) {
+    let row = fetch_of("new.example", "/robots.txt", world.moment());
+    world
+        .note([Note::Fetch(FetchRow { position: 77, least_gap: 9, most_in_flight: 9, ..row.clone() })])
+        .await;
+    let want = FetchRow { position: 0, least_gap: 0, most_in_flight: 1000, ..row };
+    assert_eq!(world.fetches().await, [want], "its position and limits are filled in");
+    assert_eq!(world.host("new.example").await.fetched, 0, "no entry of the host was fetched");
+}
+
+/// The log shows the limits that a host had at the time, not those it has when it is read.
+pub async fn limits_are_logged_as_they_are(world: World) {
+    let mut world = site(world.with(|settings| {
+        (settings.politeness.delay, settings.politeness.max_delay) = (interval("2s"), interval("5s"));
+        settings.politeness.in_flight = 2;
+    }))
+    .await;
+    let own = |delay: &str, in_flight| HostSettings {
+        delay: Some(interval(delay)),
+        in_flight: Some(in_flight),
+        ..HostSettings::default()
+    };
+    let row = fetch_of("a.example", "/robots.txt", world.moment());
+    world.note([Note::Fetch(row.clone())]).await;
+    world.set_host("a.example", own("7s", 4)).await;
+    world.note([Note::Fetch(row.clone())]).await;
+    let slow = Note::CrawlDelay("a.example".into(), Some(interval("30s")));
+    world.note([slow, Note::Fetch(row.clone())]).await;
+    world.set_host("a.example", own("1m", 4)).await;
+    world.note([Note::Fetch(row.clone())]).await;
+    world.set_host("a.example", HostSettings::default()).await;
+    world.note([Note::CrawlDelay("a.example".into(), None), Note::Fetch(row)]).await;
+    world.reopen();
+    let limits: Vec<(u64, u32)> =
+        world.fetches().await.iter().map(|row| (row.least_gap, row.most_in_flight)).collect();
+    assert_eq!(limits, [(2000, 2), (7000, 4), (30_000, 1), (60_000, 1), (2000, 2)]);
+}
+
+pub async fn a_fetch_of_a_plain_collection_has_its_own_limits(mut world: World) {
+    world.configure([unplanned("p")]).await;
+    let links = vec![Link { key: Some("k".into()), ..link("no url") }];
+    world.discover(Page { collection: "p".into(), links, ..Page::default() }).await;
+    let settings = HostSettings { in_flight: Some(3), ..HostSettings::default() };
+    let change = HostChange { key: "k".into(), collection: Some("p".into()), settings };
+    world.frontier().set_hosts(&[change], world.now).await.unwrap();
+    let leased = world.lease_one().await;
+    let report = sent(&world, ok(leased.token, "x"));
+    world.complete(report).await;
+    let row = world.fetches().await.remove(0);
+    assert_eq!((row.collection.as_str(), row.host.as_str(), row.url.as_str()), ("p", "k", "no url"));
+    assert_eq!((row.least_gap, row.most_in_flight), (1000, 3));
+}
+
+pub async fn the_log_of_fetches_is_read_a_page_at_a_time(world: World) {
+    let mut world = site(world).await;
+    let leased = world.lease_one().await;
+    let report = sent(&world, ok(leased.token, "x"));
+    let now = world.moment();
+    world.note((0..3).map(|n| Note::Fetch(fetch_of("h.example", &format!("/{n}"), now)))).await;
+    world.complete(report).await;
+    world.reopen();
+    world.note([Note::Fetch(fetch_of("h.example", "/4", now))]).await;
+    let all = world.fetches().await;
+    assert_eq!(all.iter().map(|row| row.position).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    let urls: Vec<&str> = all.iter().map(|row| row.url.as_str()).collect();
+    assert_eq!(&urls[2..], ["https://h.example/2", HOME, "https://h.example/4"]);
+    for (from, limit, want) in
+        [(0, 2, 0..2), (2, 2, 2..4), (4, 2, 4..5), (5, 2, 5..5), (9, 9, 5..5), (1, 0, 1..1)]
+    {
+        let page = world.frontier().fetches(from, limit).await.unwrap();
+        assert_eq!(page, all[want], "{limit} from {from}");
+    }
+}
