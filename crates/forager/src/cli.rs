@@ -3,6 +3,7 @@
 mod bench;
 mod catalog;
 mod crawl;
+mod demo;
 mod exchange;
 mod policies;
 mod profile;
@@ -22,6 +23,7 @@ use serde::de::DeserializeOwned;
 pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
 pub(crate) use catalog::*;
 pub(crate) use crawl::*;
+pub(crate) use demo::DemoArgs;
 pub(crate) use exchange::*;
 pub(crate) use policies::*;
 pub(crate) use profile::*;
@@ -46,6 +48,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(DemoArgs),
     Crawl(Box<CrawlArgs>),
     Run(Box<RunArgs>),
     Watch(Box<WatchArgs>),

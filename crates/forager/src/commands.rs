@@ -37,10 +37,12 @@ use crate::Outcome;
 use crate::bench;
 use crate::cli::BenchCommand;
 use crate::cli::{Command, HostCommand};
+use crate::demo;
 
 /// Runs a command.
 pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
+        Command::Demo(args) => demo::run(&args),
         Command::Crawl(args) => crawl::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Watch(args) => watch::run(&args),

@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod config;
 mod crawling;
+mod demo;
 mod flat;
 mod input;
 mod names;

@@ -53,7 +53,10 @@ fn a_page_goes_round_the_loop_and_its_change_is_in_the_log() {
     let events = queue.run_at(NEXT_DAY, &["events"], "").good_rows();
     assert_eq!(
         column(&events, "event"),
-        [json!({"abandoned": {"times": 1}}), json!({"changed": {"from": "one", "to": "two"}})]
+        [
+            json!({"abandoned": {"times": 1, "from": "2024-06-15T08:00:00Z"}}),
+            json!({"changed": {"from": "one", "to": "two", "difference": {"added": [], "removed": []}}})
+        ]
     );
     let rest = queue.run_at(NEXT_DAY, &["events", "--from", "1"], "").good_rows();
     assert_eq!(rest, events[1..]);

@@ -243,14 +243,17 @@ pub struct Leased {
     /// What its content was known by then.
     pub fingerprint: Option<String>,
     /// What the server knew it by then.
+    #[serde(skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
-    /// How it was first found.
+    /// How it was first found; for who reads sitemaps otherwise than pages.
+    #[serde(skip)]
     pub how: How,
     /// Failures and lost leases in a row before this one.
     pub failures: u32,
     /// What the client wanted back with it.
     pub metadata: Option<Box<str>>,
-    /// The least milliseconds between two requests to its host.
+    /// The least milliseconds between two requests to its host; for who is slower to send them than to lease.
+    #[serde(skip)]
     pub least_gap: u64,
     /// Whether it was its turn as the oldest due rather than by priority.
     pub as_oldest: bool,

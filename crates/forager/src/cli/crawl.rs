@@ -41,7 +41,10 @@ pub(crate) struct FetchArgs {
 /// Exit status: 0 if all is done, 11 if it was stopped, 13 if it was stopped at once, 14 if it read as many
 /// bytes as allowed, 15 if it worked as long as allowed, 2 if it cannot go on.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "Example:\n  $ forager crawl https://www.example.org/ --depth 2 --contact me@example.com --out pages.jsonl"
+)]
 pub(crate) struct CrawlArgs {
     /// Where to start
     #[arg(value_name = "URL", required = true)]
@@ -99,7 +102,10 @@ pub(crate) struct CrawlArgs {
 /// new, and comes back to every page when its schedule says so. Ctrl-C or SIGTERM finishes what is under way; SIGHUP
 /// does that too, and then goes on with the configuration read again.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "Example:\n  $ forager run --config forager.toml --changes changes.jsonl"
+)]
 pub(crate) struct RunArgs {
     /// Only this collection
     #[arg(long, value_name = "NAME")]
@@ -133,7 +139,10 @@ pub(crate) struct RunArgs {
 /// Each page is looked at as often as it changes: at first within hours, a quiet one ever more seldom, an important one
 /// never less than every four hours. What was learned is kept in the queue.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "Example:\n  $ forager watch https://www.example.org/rules --every 1h --contact me@example.com"
+)]
 pub(crate) struct WatchArgs {
     /// The pages
     #[arg(value_name = "URL", required = true)]
@@ -144,7 +153,7 @@ pub(crate) struct WatchArgs {
     pub(crate) every: Option<Interval>,
 
     /// The part of a page that counts, as a CSS selector such as `main` or `#content`
-    #[arg(long, value_name = "CSS")]
+    #[arg(long, value_name = "CSS", value_parser = super::css)]
     pub(crate) content: Option<String>,
 
     /// Count every change of a byte, not only of what a page says
@@ -172,7 +181,7 @@ pub(crate) struct WatchArgs {
 /// its robots.txt forbade. Prints what each host can be shown. Exit status 1 if anything was wrong; each fetch
 /// that was is named on standard error.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, after_long_help = "Example:\n  $ forager audit --host www.example.org")]
 pub(crate) struct AuditArgs {
     /// Only this host
     #[arg(long, value_name = "HOST")]
@@ -202,6 +211,9 @@ pub(crate) struct LookArgs {
 
 /// Show what robots.txt says of a page, and what else it asks for
 #[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example:\n  $ forager robots https://www.example.org/private/ --contact me@example.com"
+)]
 pub(crate) struct RobotsArgs {
     #[command(flatten)]
     pub(crate) look: LookArgs,
@@ -209,6 +221,9 @@ pub(crate) struct RobotsArgs {
 
 /// Show what a sitemap lists; for any other page, the sitemaps that its robots.txt names
 #[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example:\n  $ forager sitemap https://www.example.org/sitemap.xml --contact me@example.com"
+)]
 pub(crate) struct SitemapArgs {
     #[command(flatten)]
     pub(crate) look: LookArgs,
@@ -216,6 +231,7 @@ pub(crate) struct SitemapArgs {
 
 /// Show the links of a page, as a crawl sees them
 #[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n  $ forager links https://www.example.org/ --contact me@example.com")]
 pub(crate) struct LinksArgs {
     #[command(flatten)]
     pub(crate) look: LookArgs,
@@ -223,6 +239,9 @@ pub(crate) struct LinksArgs {
 
 /// Fetch a home page, and pick the pages that describe services
 #[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example:\n  $ forager pick https://www.example.org/ --page-cap 3 --contact me@example.com"
+)]
 pub(crate) struct PickArgs {
     #[command(flatten)]
     pub(crate) look: LookArgs,

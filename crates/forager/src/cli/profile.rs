@@ -3,8 +3,10 @@
 use clap::{Args, Subcommand};
 use forager_core::order::Order;
 use forager_core::scope::Profile;
+use forager_core::scope::config::{ChangeBy, Reading};
 use forager_core::scope::extent::{Kind, Traps};
 use forager_core::time::{Interval, IntervalError};
+use forager_fetch::fingerprint::{ContentSelector, SelectorError};
 
 use super::work::at_least_one;
 use super::{NamesArgs, StoreArgs, named};
@@ -79,6 +81,50 @@ pub(crate) struct HarvestArgs {
     /// A parameter that does not count, such as `sid` or `utm_*`; may be repeated
     #[arg(long, value_name = "NAME")]
     strip_param: Vec<String>,
+
+    #[command(flatten)]
+    reading: ReadingArgs,
+}
+
+/// How pages are read.
+#[derive(Debug, Args)]
+struct ReadingArgs {
+    /// Whether pages are also found through the sitemaps that robots.txt names [default: true]
+    #[arg(long, value_name = "BOOL")]
+    sitemaps: Option<bool>,
+
+    /// Leave out links that are marked `nofollow`
+    #[arg(long)]
+    respect_nofollow: bool,
+
+    /// Follow links of a page even if it asks not to, by `meta robots` or `X-Robots-Tag`
+    #[arg(long)]
+    ignore_meta_robots: bool,
+
+    /// What makes a page count as changed [default: content]
+    #[arg(long, value_parser = named::<ChangeBy>(&["content", "exact"]))]
+    change: Option<ChangeBy>,
+
+    /// The part of a page that counts, as a CSS selector such as `main` [default: the main text]
+    #[arg(long, value_name = "CSS", value_parser = css)]
+    content: Option<String>,
+}
+
+impl ReadingArgs {
+    fn reading(&self) -> Reading {
+        Reading {
+            sitemaps: self.sitemaps.unwrap_or(true),
+            respect_nofollow: self.respect_nofollow,
+            respect_meta_robots: !self.ignore_meta_robots,
+            change: self.change.unwrap_or_default(),
+            content: self.content.clone(),
+        }
+    }
+}
+
+/// A CSS selector that can be used.
+pub(crate) fn css(text: &str) -> Result<String, SelectorError> {
+    ContentSelector::parse(text).map(|_| text.to_owned())
 }
 
 impl HarvestArgs {
@@ -98,6 +144,7 @@ impl HarvestArgs {
         profile.traps = self.traps();
         profile.sort_query = self.sort_query;
         profile.strip_params.clone_from(&self.strip_param);
+        profile.reading = self.reading.reading();
         profile
     }
 
@@ -174,7 +221,7 @@ pub(crate) enum ProfileCommand {
     /// Show profiles with every setting
     #[command(after_long_help = r#"Example:
   $ forager profile show daily
-  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":1900,"lastYear":2100},"sortQuery":false,"stripParams":[]}"#)]
+  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":1900,"lastYear":2100},"sortQuery":false,"stripParams":[],"reading":{"sitemaps":true,"respectNofollow":false,"respectMetaRobots":true,"change":"content","content":null}}"#)]
     Show(NamesArgs),
     /// Enable profiles: their URLs are handed out again
     #[command(after_long_help = r#"Example:

@@ -7,7 +7,6 @@ use forager_core::scope::{Profile, Seed};
 use forager_core::sentinel::schedule::ScheduleConfig;
 use forager_core::url::FetchUrl;
 use forager_crawl::{Found, PageLine, Stop, Watcher, Work};
-use forager_fetch::fingerprint::ContentSelector;
 use forager_frontier::Frontier as _;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{Outcome as PageOutcome, Target};
@@ -23,9 +22,6 @@ use crate::{output, progress};
 const COLLECTION: &str = "watch";
 
 pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
-    if let Some(content) = &args.content {
-        ContentSelector::parse(content)?;
-    }
     let mut config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
     if config.sentinel == ScheduleConfig::default() {
         config.sentinel = ScheduleConfig::sentinel();

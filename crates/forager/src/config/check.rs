@@ -5,6 +5,7 @@ use forager_core::select::{SelectError, Selector};
 use forager_core::sentinel::classify::{Classifier, Row};
 use forager_core::time::Interval;
 use forager_core::url::Identity;
+use forager_fetch::fingerprint::ContentSelector;
 
 use super::Config;
 use super::layers::Layers;
@@ -30,6 +31,11 @@ pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
         }
         if let Some(every) = profile.every.filter(|every| *every == Interval::default()) {
             return problem("every", &format!("{every} {NO_INTERVAL}"));
+        }
+    }
+    for (index, profile) in config.profiles.iter().enumerate() {
+        if let Some(Err(error)) = profile.reading.content.as_deref().map(ContentSelector::parse) {
+            return Err(layers.problem(&format!("profiles[{index}].reading.content"), &error.to_string()));
         }
     }
     let scopes = config.scopes();

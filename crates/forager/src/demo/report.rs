@@ -1,0 +1,218 @@
+//! What the demonstration tells.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use forager_core::select::{SelectConfig, Selector};
+use forager_core::sentinel::classify::Classifier;
+use forager_core::url::FetchUrl;
+use forager_crawl::PageLine;
+use forager_crawl::audit::Auditor;
+use forager_frontier::{Embedded, Frontier as _};
+use forager_site::demo::CRAWL_DELAY;
+use forager_site::{Running, Site, checks};
+use jiff::{SignedDuration, Timestamp};
+
+use super::watchers::{Catches, Order};
+use crate::output::{Format, Output};
+use crate::store;
+
+/// How many lines of a kind are shown.
+const SHOWN: usize = 12;
+
+pub(super) struct Report {
+    output: Output,
+}
+
+impl Report {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        Ok(Self { output: Output::new(Format::Table, &[]) })
+    }
+
+    fn title(&mut self, title: &str) -> anyhow::Result<()> {
+        self.output.text("")?;
+        self.output.text(title)?;
+        self.output.text(&"-".repeat(title.len()))
+    }
+
+    pub(super) fn open(&mut self, running: &Running) -> anyhow::Result<()> {
+        self.output.text("Six sites on this machine, crawled by the code that crawls the web.")?;
+        for (host, address) in running.addresses() {
+            self.output.text(&format!("  {host:11} {address}"))?;
+        }
+        self.output.flush()
+    }
+
+    /// The order of the pages, with reasons.
+    pub(super) fn order(&mut self, fetched: &Order) -> anyhow::Result<()> {
+        self.title("What was fetched, in which order, and why")?;
+        for page in fetched.pages.iter().take(SHOWN) {
+            self.output.text(&format!(
+                "  {:6.3}  {:4}  {}  ({})",
+                page.priority,
+                words(page),
+                short(&page.url),
+                page.rule
+            ))?;
+        }
+        let rest = fetched.pages.len().saturating_sub(SHOWN);
+        self.output.text(&format!("  … and {rest} more"))?;
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for page in &fetched.pages {
+            *counts.entry(words(page)).or_default() += 1;
+        }
+        let counts: Vec<String> = counts.iter().map(|(what, count)| format!("{what}: {count}")).collect();
+        self.output.text(&format!("  {} pages; {}", fetched.pages.len(), counts.join(", ")))?;
+        self.skipped(fetched)
+    }
+
+    fn skipped(&mut self, fetched: &Order) -> anyhow::Result<()> {
+        self.title("Links that were not followed, and why")?;
+        let mut rules: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
+        for (url, rule) in &fetched.skipped {
+            let known = rules.entry(rule).or_insert((0, url));
+            known.0 += 1;
+        }
+        for (rule, (count, example)) in rules {
+            self.output.text(&format!("  {count:5}  {rule}, such as {}", short(example)))?;
+        }
+        self.output.flush()
+    }
+
+    /// The changes of the office, and how soon they were seen.
+    pub(super) fn changes(
+        &mut self,
+        site: &Site,
+        catches: &Catches,
+        (start, end): (Timestamp, Timestamp),
+    ) -> anyhow::Result<()> {
+        self.title("Changes at the office, and how soon they were seen")?;
+        let mut late: Vec<SignedDuration> = Vec::new();
+        let (mut made, mut seen) = (0_u64, 0_u64);
+        for (host, path, changes) in site.changes().filter(|(host, ..)| *host == "ured.demo") {
+            let page =
+                |url: &str| FetchUrl::parse(url).is_ok_and(|url| url.host() == host && url.path() == path);
+            let looks: Vec<Timestamp> =
+                catches.changes.iter().filter(|(url, ..)| page(url)).map(|(_, at, _)| *at).collect();
+            for change in changes.times().iter().filter(|time| **time > start && **time < end) {
+                made += 1;
+                if let Some(look) = looks.iter().find(|look| *look >= change) {
+                    seen += 1;
+                    late.push(look.duration_since(*change));
+                }
+            }
+        }
+        late.sort();
+        for (url, at, line) in catches.changes.iter().take(SHOWN / 2) {
+            let line = line.as_deref().map(|line| format!(": {}", shortened(line))).unwrap_or_default();
+            self.output.text(&format!("  {}  {}{line}", at.strftime("%a %H:%M"), short(url)))?;
+        }
+        let looks = catches.looks;
+        let median = late.get(late.len() / 2).map_or("-".to_owned(), |late| hours(*late));
+        let longest = late.last().map_or("-".to_owned(), |late| hours(*late));
+        self.output.text(&format!(
+            "  {made} changes, {seen} seen; half of them within {median}, all within {longest}; {looks} looks, {} of them answered \"not changed\" (304)",
+            catches.not_changed
+        ))?;
+        self.output.flush()
+    }
+
+    /// What each order would have fetched first.
+    pub(super) fn policies(&mut self, fetched: &Order) -> anyhow::Result<()> {
+        self.title("What each order would have fetched first, of all that was found")?;
+        let selector = Selector::new(SelectConfig::default())?;
+        let classifier = Classifier::new(Vec::new())?;
+        let pages: Vec<(FetchUrl, &PageLine)> =
+            fetched.pages.iter().filter_map(|page| Some((FetchUrl::parse(&page.url).ok()?, page))).collect();
+        let title = |page: &PageLine| page.title.clone().unwrap_or_default();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "priorities are from 0 to 1"
+        )]
+        let by_hierarchy = |page: &PageLine| (page.priority * 1000.0) as u32;
+        let table: [(&str, Vec<u32>); 3] = [
+            ("hierarchy", pages.iter().map(|(_, page)| by_hierarchy(page)).collect()),
+            ("services", pages.iter().map(|(url, page)| selector.score(url, &title(page), "")).collect()),
+            (
+                "risk",
+                pages.iter().map(|(url, _)| classifier.classify(url, None).freshness_risk as u32).collect(),
+            ),
+        ];
+        for (order, worth) in table {
+            let mut ranked: Vec<usize> = (0..pages.len()).collect();
+            ranked.sort_by_key(|&index| std::cmp::Reverse(worth[index]));
+            let first: Vec<&str> = ranked.iter().take(4).map(|&index| short(&pages[index].1.url)).collect();
+            self.output.text(&format!("  {order:10}  {}", first.join("  ")))?;
+        }
+        self.output.flush()
+    }
+
+    /// Whether every host was treated as agreed, by our log and by that of the servers.
+    pub(super) async fn politeness(
+        &mut self,
+        frontier: &Arc<Embedded>,
+        running: &Running,
+    ) -> anyhow::Result<bool> {
+        self.title("Was it polite?")?;
+        let files = |key: &str| store::block_on(frontier.noted(&[key.to_owned()])).ok()?.pop().flatten();
+        let mut auditor = Auditor::new("forager", &files);
+        for row in frontier.fetches(0, usize::MAX).await? {
+            auditor.fetch(row);
+        }
+        let audit = auditor.finish();
+        for host in &audit.hosts {
+            let gap = host.shortest_gap.map_or("-".to_owned(), |gap| format!("{:.1} s", gap as f64 / 1000.0));
+            self.output.text(&format!(
+                "  {:11} {:4} requests, at most {} under way, at least {gap} apart, robots.txt read {} times",
+                host.host, host.fetches, host.most_in_flight, host.robots_read
+            ))?;
+        }
+        for violation in &audit.violations {
+            self.output.text(&format!("  NOT AS AGREED: {}: {}", violation.url, violation.what))?;
+        }
+        let rule = |host: &str| checks::Rule {
+            limit: if host == "slow.demo" { 1 } else { 2 },
+            gap: if host == "slow.demo" { CRAWL_DELAY } else { SignedDuration::from_secs(2) },
+            tolerance: SignedDuration::from_secs(2),
+        };
+        let seen = running.log().snapshot();
+        let impolite = checks::politeness(&seen, rule).len();
+        self.output.text(&format!(
+            "  by our own log: {} fetches, {} not as agreed; by the log of the servers: {} requests, {impolite} not as agreed",
+            audit.hosts.iter().map(|host| host.fetches).sum::<u64>(),
+            audit.violations.len(),
+            seen.len(),
+        ))?;
+        Ok(audit.violations.is_empty())
+    }
+
+    pub(super) fn close(&mut self) -> anyhow::Result<()> {
+        self.output.text("")?;
+        self.output
+            .text("Now one of your own:  forager crawl https://www.example.org/ --contact you@example.org")?;
+        self.output.flush()
+    }
+}
+
+fn words(page: &PageLine) -> String {
+    match (page.status, &page.error) {
+        (Some(status), None) => status.to_string(),
+        (_, Some(_)) if page.robots_forbids() => "robots".to_owned(),
+        _ => "none".to_owned(),
+    }
+}
+
+/// A URL without what is the same for all.
+fn short(url: &str) -> &str {
+    url.strip_prefix("http://").unwrap_or(url)
+}
+
+fn shortened(line: &str) -> String {
+    line.chars().take(60).collect()
+}
+
+fn hours(length: SignedDuration) -> String {
+    let minutes = length.as_mins();
+    format!("{}h {:02}m", minutes / 60, minutes % 60)
+}
