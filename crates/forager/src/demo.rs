@@ -70,7 +70,7 @@ async fn show(args: &DemoArgs, frontier: &Arc<Embedded>) -> anyhow::Result<Outco
 
     let mut fetched = Fetched::default();
     crawl(frontier, &running, &time, &mut fetched).await?;
-    report.order(&fetched)?;
+    report.order(&fetched, frontier).await?;
 
     let start = now(&time);
     *time.write().unwrap_or_else(PoisonError::into_inner) = Clock::faster(start, WATCH_SPEED);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forager_core::select::{SelectConfig, Selector};
+use forager_core::sentinel::Risk;
 use forager_core::sentinel::classify::Classifier;
 use forager_core::url::FetchUrl;
 use forager_crawl::PageLine;
@@ -44,15 +45,16 @@ impl Report {
     }
 
     /// The order of the pages, with reasons.
-    pub(super) fn order(&mut self, fetched: &Order) -> anyhow::Result<()> {
+    pub(super) async fn order(&mut self, fetched: &Order, frontier: &Arc<Embedded>) -> anyhow::Result<()> {
         self.title("What was fetched, in which order, and why")?;
         for page in fetched.pages.iter().take(SHOWN) {
+            let explained = frontier.explain(&page.collection, &page.url, page.at).await?;
             self.output.text(&format!(
-                "  {:6.3}  {:4}  {}  ({})",
+                "  {:5.3}  {:4}  {:40}  {}",
                 page.priority,
                 words(page),
                 short(&page.url),
-                page.rule
+                explained.priority.terms.join(", ")
             ))?;
         }
         let rest = fetched.pages.len().saturating_sub(SHOWN);
@@ -87,7 +89,8 @@ impl Report {
         (start, end): (Timestamp, Timestamp),
     ) -> anyhow::Result<()> {
         self.title("Changes at the office, and how soon they were seen")?;
-        let mut late: Vec<SignedDuration> = Vec::new();
+        let classifier = Classifier::new(Vec::new())?;
+        let (mut late, mut late_critical) = (Vec::new(), Vec::new());
         let (mut made, mut seen) = (0_u64, 0_u64);
         for (host, path, changes) in site.changes().filter(|(host, ..)| *host == "ured.demo") {
             let page =
@@ -98,7 +101,12 @@ impl Report {
                 made += 1;
                 if let Some(look) = looks.iter().find(|look| *look >= change) {
                     seen += 1;
-                    late.push(look.duration_since(*change));
+                    let lateness = look.duration_since(*change);
+                    late.push(lateness);
+                    let url = FetchUrl::parse(&format!("http://{host}{path}"))?;
+                    if classifier.classify(&url, None).freshness_risk == Risk::Critical {
+                        late_critical.push(lateness);
+                    }
                 }
             }
         }
@@ -110,8 +118,13 @@ impl Report {
         let looks = catches.looks;
         let median = late.get(late.len() / 2).map_or("-".to_owned(), |late| hours(*late));
         let longest = late.last().map_or("-".to_owned(), |late| hours(*late));
+        let critical = late_critical.iter().max().map_or("-".to_owned(), |late| hours(*late));
         self.output.text(&format!(
-            "  {made} changes, {seen} seen; half of them within {median}, all within {longest}; {looks} looks, {} of them answered \"not changed\" (304)",
+            "  {made} changes, {seen} seen: half of them within {median}, all within {longest}, the {} critical ones within {critical}",
+            late_critical.len()
+        ))?;
+        self.output.text(&format!(
+            "  {looks} looks, {} of them answered \"not changed\" (304)",
             catches.not_changed
         ))?;
         self.output.flush()
