@@ -94,7 +94,7 @@ enum Deed {
 async fn replayed(deeds: &[Deed]) -> (Memory, Caller) {
     let (memory, mut caller) = (Memory::new(Settings::default()).unwrap(), Caller::default());
     caller.set_up(&memory).await;
-    let mut auditor = Auditor::default();
+    let mut auditor = Auditor::from(caller.now);
     for deed in deeds {
         match deed {
             Deed::Begin => caller.begin(),

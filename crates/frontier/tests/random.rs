@@ -51,7 +51,7 @@ async fn agree(folder: &Path, steps: &[Step]) -> Result<(), TestCaseError> {
     caller.set_up(&model).await;
     caller.set_up(&store).await;
     let mut other = caller.clone();
-    let mut auditor = Auditor::default();
+    let mut auditor = Auditor::from(caller.now);
     for (number, step) in steps.iter().enumerate() {
         let is_last = number + 1 == steps.len();
         match step {
@@ -85,6 +85,9 @@ async fn agree(folder: &Path, steps: &[Step]) -> Result<(), TestCaseError> {
             let what = format!("after step {number}, {step:?}");
             same(&what, &caller.see_all(&model).await, &other.see_all(&store).await)?;
             counts_are_right(&what, &caller, &store).await?;
+            caller.looked();
+            other.looked();
+            auditor.looked(caller.now);
             is_sound(&store);
         }
     }

@@ -55,13 +55,23 @@ impl Asked {
 }
 
 impl Auditor {
+    /// One who begins when the frontier has been told this time.
+    pub fn from(now: Moment) -> Self {
+        Self { latest: now, ..Self::default() }
+    }
+
+    /// Takes in that the frontier was told the time, though nothing was done.
+    pub fn looked(&mut self, now: Moment) {
+        self.latest = self.latest.advanced(now);
+    }
+
     /// Takes in a call that was made at `now`, and what was answered.
     pub fn note(&mut self, call: &Call, answer: &Answer, now: Moment) {
         if !answer.is_done {
             return;
         }
-        let now = self.latest.advanced(now);
-        self.latest = now;
+        self.looked(now);
+        let now = self.latest;
         self.held.retain(|_, held| held.until > now);
         for token in &answer.ended {
             assert!(self.held.remove(token).is_some(), "{token} was accepted, but had ended before");

@@ -306,10 +306,15 @@ impl Caller {
     pub async fn make(&mut self, frontier: &dyn Frontier, call: &Call) -> Answer {
         let answer = self.ask(frontier, call).await;
         if answer.is_done {
-            self.latest = self.latest.advanced(self.now);
+            self.looked();
         }
         self.forget(&answer.ended);
         answer
+    }
+
+    /// Has told the time by looking, which is no call.
+    pub fn looked(&mut self) {
+        self.latest = self.latest.advanced(self.now);
     }
 
     /// Reads the clock anew, as a process does that has just begun: calls that only look move the time of a
