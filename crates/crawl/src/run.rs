@@ -96,7 +96,7 @@ impl Crawler {
             shift.hand_in(watcher).await?;
             let asked = *stop.borrow_and_update();
             if asked == Stop::Now {
-                shift.drop_everything().await?;
+                shift.drop_everything(watcher).await?;
                 return Ok(Ended::Stopped(asked));
             }
             let nothing = if asked == Stop::No { shift.take_up().await? } else { None };
@@ -252,9 +252,11 @@ impl<'c> Shift<'c> {
         }
     }
 
-    /// Stops what is under way; the queue has it again.
-    async fn drop_everything(&mut self) -> Result<()> {
+    /// Stops what is under way; the queue has it again. What was over just before still counts, or it would be
+    /// fetched twice.
+    async fn drop_everything(&mut self, watcher: &mut dyn Watcher) -> Result<()> {
         self.visits.shutdown().await;
+        self.hand_in(watcher).await?;
         let now = self.crawler.clock.now();
         self.crawler.frontier.release(&std::mem::take(&mut self.under_way), now).await?;
         Ok(())

@@ -31,11 +31,13 @@ enum Cut {
 
 impl Sending {
     pub(crate) fn new(body: Bytes, cut_after: Option<usize>, mut open: Open) -> Self {
-        let length = body.len() as u64;
-        let is_cut = cut_after.is_some_and(|bytes| bytes < body.len());
-        let rest = cut_after.map_or(body.clone(), |bytes| body.slice(..bytes.min(body.len())));
-        open.whole = body.is_empty();
-        Self { rest, length, cut: is_cut.then_some(Cut::Ahead), open }
+        let (length, mut rest) = (body.len() as u64, body);
+        let cut = cut_after.filter(|bytes| *bytes < rest.len());
+        open.whole = rest.is_empty();
+        if let Some(bytes) = cut {
+            rest.truncate(bytes);
+        }
+        Self { rest, length, cut: cut.map(|_| Cut::Ahead), open }
     }
 }
 

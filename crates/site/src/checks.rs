@@ -123,7 +123,7 @@ fn violation(seen: &Seen, what: Impolite) -> Violation {
     Violation { host, number: seen.number, path, arrived: seen.arrived, what }
 }
 
-fn too_many<'s>(seen: &'s Seen, rule: Rule) -> Option<(&'s Seen, Impolite)> {
+fn too_many(seen: &Seen, rule: Rule) -> Option<(&Seen, Impolite)> {
     let Seen { at_once, .. } = *seen;
     (at_once > rule.limit).then_some((seen, Impolite::TooMany { at_once, limit: rule.limit }))
 }

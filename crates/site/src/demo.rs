@@ -66,8 +66,8 @@ pub fn demo_site(seed: u64) -> Site {
 /// The rules that a host has for robots: what is forbidden, and more lines.
 fn robots(name: &str, more: &str) -> String {
     let forbidden = FORBIDDEN.iter().filter(|(host, _)| *host == name);
-    let lines: String = forbidden.map(|(_, path)| format!("Disallow: {path}\n")).collect();
-    let lines = if lines.is_empty() { "Disallow:\n".to_owned() } else { lines };
+    let lines: Vec<String> = forbidden.map(|(_, path)| format!("Disallow: {path}\n")).collect();
+    let lines = if lines.is_empty() { "Disallow:\n".to_owned() } else { lines.concat() };
     format!("User-agent: *\n{lines}{more}")
 }
 

@@ -1,5 +1,6 @@
 //! Lists of the pages of a site, as sites publish them for crawlers.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use bytes::Bytes;
@@ -35,9 +36,9 @@ fn list<T: AsRef<str>>(
     );
     for (url, changed) in entries {
         let changed = changed.map(|time| format!("<lastmod>{time:.0}</lastmod>")).unwrap_or_default();
-        text.push_str(&format!("<{item}><loc>{}</loc>{changed}</{item}>\n", escaped(url.as_ref())));
+        let _ = writeln!(text, "<{item}><loc>{}</loc>{changed}</{item}>", escaped(url.as_ref()));
     }
-    text.push_str(&format!("</{root}>\n"));
+    let _ = writeln!(text, "</{root}>");
     text
 }
 

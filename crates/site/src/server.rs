@@ -46,8 +46,8 @@ impl Server {
         };
         let port = listeners.first().map_or(Ok(site.port), |one| one.local_addr().map(|at| at.port()))?;
         let log = Log::new(Arc::new(clock));
-        let placed = |(host, address): (Host, IpAddr)| Placed { name: host.name().into(), address, host };
-        let hosts: Vec<Placed> = site.hosts.into_iter().zip(places).map(placed).collect();
+        let put = |(host, address): (Host, IpAddr)| Placed { name: host.name().into(), address, host };
+        let hosts: Vec<Placed> = site.hosts.into_iter().zip(places).map(put).collect();
         let addresses =
             hosts.iter().map(|host| (host.name.to_string(), SocketAddr::new(host.address, port))).collect();
         let served = Arc::new(Served { hosts, port, log: log.clone() });

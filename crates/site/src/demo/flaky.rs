@@ -64,9 +64,9 @@ fn busy_for_a_while(asked: &Asked<'_>) -> Answer {
     Answer::busy(RetryAfter::At(asked.now.saturating_add(pause).unwrap_or(asked.now)))
 }
 
-/// Unclosed, badly nested, half an attribute; and yet people follow its link.
+/// Unclosed, badly nested, with half a tag and an address that is none; and yet people see its links.
 fn broken() -> &'static str {
-    "<html><body><p><b>Almost<i></b> done</p><div class='a<table><tr><td>\n\
+    "<html><body><p><b>Almost<i></b> done</p><div class=a<table><tr><td>\n\
      <a href=/fine>Fine<a HREF = '/behind-broken' >More</tr></span>\n\
      <a href=\"http://[broken\">Nowhere</a><!-- never closed"
 }
