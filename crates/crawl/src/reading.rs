@@ -41,7 +41,7 @@ pub fn read(
 ) -> Reading {
     let mut reading = Reading { validators: validators(response), ..Reading::default() };
     if (300..400).contains(&response.status) {
-        reading.follow(response, url);
+        reading.follow(response, url, how);
         return reading;
     }
     if !(200..300).contains(&response.status) {
@@ -57,13 +57,15 @@ pub fn read(
 
 impl Reading {
     /// A redirect is a link; and when it leads elsewhere, the page has changed.
-    fn follow(&mut self, response: &Response, url: &FetchUrl) {
+    fn follow(&mut self, response: &Response, url: &FetchUrl, how: How) {
         let target = response.location().and_then(|location| url.join(location).ok());
         if let Some(target) = target.filter(|_| response.status != 304) {
             let target = target.as_str().to_owned();
             self.fingerprint = Some(known_by(&Fingerprint::of_bytes(target.as_bytes())));
             self.redirect = Some(target.clone());
-            self.links.push(Link { url: target, how: How::Redirect, ..Link::default() });
+            // A sitemap that has moved is still one.
+            let how = if how == How::Listing { How::Listing } else { How::Redirect };
+            self.links.push(Link { url: target, how, ..Link::default() });
         }
     }
 

@@ -65,7 +65,7 @@ async fn show(args: &DemoArgs, frontier: &Arc<Embedded>) -> anyhow::Result<Outco
     let of_server = time.clone();
     let site = demo_site(args.seed);
     let running = Server::start(site, move || now(&of_server)).await.context("cannot serve the sites")?;
-    let mut report = Report::new()?;
+    let mut report = Report::new();
     report.open(&running)?;
 
     let mut fetched = Fetched::default();

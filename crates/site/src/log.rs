@@ -1,5 +1,6 @@
 //! What was asked, as the server saw it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -126,8 +127,12 @@ impl Log {
         let now = self.now();
         let Some(mut seen) = entries.open.remove(&open.number) else { return };
         (seen.ended, seen.status, seen.whole) = (Some(now), open.status, open.whole);
-        if let Some(count) = entries.at_once.get_mut(&seen.host) {
-            *count = count.saturating_sub(1);
+        // Clients can make up names without end: those of nobody under way are not kept.
+        if let Entry::Occupied(mut count) = entries.at_once.entry(seen.host.clone()) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
         }
         if entries.over.len() >= MOST {
             entries.over.pop_front();

@@ -26,8 +26,8 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new() -> anyhow::Result<Self> {
-        Ok(Self { output: Output::new(Format::Table, &[]) })
+    pub(super) fn new() -> Self {
+        Self { output: Output::new(Format::Table, &[]) }
     }
 
     fn title(&mut self, title: &str) -> anyhow::Result<()> {
@@ -175,7 +175,9 @@ impl Report {
         }
         let audit = auditor.finish();
         for host in &audit.hosts {
-            let gap = host.shortest_gap.map_or("-".to_owned(), |gap| format!("{:.1} s", gap as f64 / 1000.0));
+            let gap = host
+                .shortest_gap
+                .map_or("-".to_owned(), |gap| format!("{}.{} s", gap / 1000, gap / 100 % 10));
             self.output.text(&format!(
                 "  {:11} {:4} requests, at most {} under way, at least {gap} apart, robots.txt read {} times",
                 host.host, host.fetches, host.most_in_flight, host.robots_read

@@ -529,7 +529,7 @@ impl<'c> Done<'c, '_> {
 
     fn count<T: Tx>(&self, tx: &mut T, changed: bool) {
         let mut tally = tx.tally(self.collection.number);
-        tally.fetches += 1;
+        tally.fetches += u64::from(self.result != FetchResult::Forbidden);
         tally.bytes = tally.bytes.saturating_add(self.report.bytes);
         tally.changes += u64::from(changed);
         tx.set_tally(self.collection.number, tally);
