@@ -9,6 +9,7 @@ use forager_fetch::fingerprint::{self, Fingerprint, Form, RULES};
 use forager_fetch::http::Response;
 use forager_fetch::links::{self, LinkOptions, PageLinks};
 use forager_fetch::sitemap;
+use forager_frontier::Moment;
 use forager_frontier::entry::{How, Validators};
 use forager_frontier::verbs::{Difference, Link};
 
@@ -72,7 +73,12 @@ impl Reading {
     fn read_listing(&mut self, response: &Response, url: &FetchUrl) {
         let listing = sitemap::read(&response.body, url, response.content_type());
         let link = |how| {
-            move |item: sitemap::Item| Link { url: item.url.as_str().to_owned(), how, ..Link::default() }
+            move |item: sitemap::Item| Link {
+                url: item.url.as_str().to_owned(),
+                how,
+                last_modified: item.last_modified.map(Moment::of),
+                ..Link::default()
+            }
         };
         self.links.extend(listing.sitemaps.into_iter().map(link(How::Listing)));
         self.links.extend(listing.urls.into_iter().map(link(How::Sitemap)));

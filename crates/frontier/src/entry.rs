@@ -148,6 +148,9 @@ pub struct Record {
     /// What the server asked to be shown again, to be told whether the page has changed since.
     #[serde(default)]
     pub validators: Validators,
+    /// When a sitemap says that it changed, if that is after the last fetch.
+    #[serde(default)]
+    pub said_to_change: Option<Moment>,
     /// The last fetches, oldest first.
     pub history: Vec<Visit>,
     /// What it was worth by its best link, where the order is `linked`.

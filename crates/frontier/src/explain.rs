@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::host::Gate;
+use crate::host::{Gate, Honesty};
 use crate::moment::Moment;
 use crate::verbs::EntryView;
 
@@ -28,6 +28,9 @@ pub struct Explanation {
     pub due: Option<DueView>,
     /// Every gate of its host.
     pub gates: Vec<GateView>,
+    /// How often the dates in the sitemaps of its host were right.
+    #[serde(skip_serializing_if = "Honesty::is_unknown")]
+    pub sitemap_dates: Honesty,
     /// Its place among the entries of its host, from 1; none if it does not wait there.
     pub place_in_queue: Option<u64>,
     /// How many entries wait at its host.

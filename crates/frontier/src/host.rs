@@ -26,12 +26,43 @@ pub struct Host {
     pub last_lease: Option<Token>,
     /// Who visits it for no entry, and until when at the latest.
     pub visitor: Option<(Token, Moment)>,
+    /// How often the dates in its sitemaps were right.
+    pub sitemap_dates: Honesty,
     /// How many entries it has handed out.
     pub served: u64,
     /// How many fetches were completed.
     pub fetched: u64,
     /// When each collection that has a queue here last took its turn; see [`Host::turn`].
     pub turns: Vec<(CollectionId, u64)>,
+}
+
+/// How often somebody who said that pages had changed was right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Honesty {
+    /// How often the page had changed.
+    pub right: u32,
+    /// How often it had not.
+    pub wrong: u32,
+}
+
+impl Honesty {
+    /// Whether nothing is known yet.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether to go by what is said: until there is reason not to, and while it is right at least every other time.
+    pub fn is_trusted(self) -> bool {
+        const TOO_FEW: u32 = 4;
+        self.right.saturating_add(self.wrong) < TOO_FEW || self.right >= self.wrong
+    }
+
+    /// What is known after one more.
+    #[must_use]
+    pub fn after(self, was_right: bool) -> Self {
+        let (right, wrong) = (u32::from(was_right), u32::from(!was_right));
+        Self { right: self.right.saturating_add(right), wrong: self.wrong.saturating_add(wrong) }
+    }
 }
 
 /// What can be set for a single host; what is not takes the general setting.

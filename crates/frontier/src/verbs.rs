@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, Change, Job, Limits};
 use crate::entry::{EntryId, How, Record, State, Token, Validators};
 use crate::error::Result;
 use crate::explain::Explanation;
-use crate::host::{Gate, HostSettings};
+use crate::host::{Gate, Honesty, HostSettings};
 use crate::moment::Moment;
 
 /// The queue. Every call takes a batch, is told the time, and is atomic: when it returns, all of
@@ -156,6 +156,8 @@ pub struct Link {
     pub due: Option<Moment>,
     /// What the client wants back with it.
     pub metadata: Option<String>,
+    /// When it changed, as a sitemap says.
+    pub last_modified: Option<Moment>,
 }
 
 /// What became of a link.
@@ -481,6 +483,9 @@ pub struct HostView {
     pub opens: Option<Moment>,
     /// What closes it.
     pub gate: Option<Gate>,
+    /// How often the dates in its sitemaps were right.
+    #[serde(skip_serializing_if = "Honesty::is_unknown")]
+    pub sitemap_dates: Honesty,
     /// What is set for it.
     pub settings: HostSettings,
 }

@@ -155,16 +155,16 @@ pub(crate) enum QueueCommand {
     /// Show an entry with all that was learned of it
     #[command(after_long_help = r#"Example:
   $ forager queue show https://www.db.no/ --format table --now 2024-06-15T08:04:00Z | head -10
-  id                       0
-  collection               news
-  url                      https://www.db.no/
-  host                     www.db.no
-  state                    queued
-  priority                 1.0
-  due                      2024-06-16T08:00:01Z
-  seed                     https://www.db.no/
-  depth                    0
-  lastFetch                2024-06-15T08:00:01Z"#)]
+  id                              0
+  collection                      news
+  url                             https://www.db.no/
+  host                            www.db.no
+  state                           queued
+  priority                        1.0
+  due                             2024-06-16T08:00:01Z
+  seed                            https://www.db.no/
+  depth                           0
+  lastFetch                       2024-06-15T08:00:01Z"#)]
     Show(QueueShowArgs),
     /// Show what would be handed out next, and when, if every fetch took no time
     #[command(after_long_help = r#"Example:

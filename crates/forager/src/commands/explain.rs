@@ -95,6 +95,12 @@ fn host(it: &Explanation, now: Moment) -> Vec<String> {
     if !open.is_empty() {
         lines.push(format!("open: {}", open.join(", ")));
     }
+    if !it.sitemap_dates.is_unknown() {
+        let (dates, total) =
+            (it.sitemap_dates, it.sitemap_dates.right.saturating_add(it.sitemap_dates.wrong));
+        let trust = if dates.is_trusted() { "" } else { ", and are not gone by" };
+        lines.push(format!("the dates in its sitemaps were right {} of {total} times{trust}", dates.right));
+    }
     lines
 }
 

@@ -334,6 +334,7 @@ macro_rules! conformance_suite {
 
             $crate::conformance_cases! { $new_place, versions,
                 validators_are_handed_out_with_the_next_lease,
+                a_date_in_a_sitemap_is_gone_by_as_long_as_it_is_right,
                 an_image_has_the_validators,
                 a_change_says_what_is_different,
                 what_a_page_says_is_kept_while_it_comes_back,

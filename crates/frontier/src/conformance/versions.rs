@@ -6,8 +6,10 @@ use forager_core::scope::Profile;
 use super::World;
 use super::world::*;
 use crate::catalog::Change;
-use crate::entry::{State, Token, Validators};
-use crate::verbs::{Difference, Event, FetchError, LeaseRequest, NewJob, Outcome, Page, Report, text_key};
+use crate::entry::{How, State, Token, Validators};
+use crate::verbs::{
+    Difference, Event, FetchError, LeaseRequest, Link, NewJob, Outcome, Page, Report, text_key,
+};
 
 const HOME: &str = "https://a.example/";
 
@@ -75,6 +77,38 @@ pub async fn validators_are_handed_out_with_the_next_lease(world: World) {
         world.pass_until(entry.due);
         assert_eq!(world.lease_one().await.validators, want, "{name}");
     }
+}
+
+/// A sitemap that says the home page changed just now is read.
+async fn read_sitemap(world: &mut World) {
+    let link = Link { last_modified: Some(world.moment()), ..link_as(How::Sitemap, HOME) };
+    let page = Page { collection: "c".into(), seed: Some(HOME.into()), links: vec![link], ..Page::default() };
+    world.discover(page).await;
+}
+
+pub async fn a_date_in_a_sitemap_is_gone_by_as_long_as_it_is_right(world: World) {
+    let mut world = site(world).await;
+    world.fetch("0").await;
+    // Wrong four times: the page is brought forward, and has not changed.
+    for times in 1..=4 {
+        world.pass("1m");
+        read_sitemap(&mut world).await;
+        let entry = world.the_entry("c", HOME).await;
+        assert_eq!(entry.due, world.moment(), "brought forward, time {times}");
+        assert!(entry.record.due_because.is_some_and(|why| why.contains("sitemap")));
+        when_due(&mut world, |token| answered(token, 304)).await;
+        world.reopen();
+        let dates = world.host("a.example").await.sitemap_dates;
+        assert_eq!((dates.right, dates.wrong), (0, times));
+        assert_eq!(world.explain("c", HOME).await.sitemap_dates, dates);
+    }
+    let due = world.the_entry("c", HOME).await.due;
+    world.pass("1m");
+    read_sitemap(&mut world).await;
+    assert_eq!(world.the_entry("c", HOME).await.due, due, "nobody goes by it any more");
+    // But it can win back trust.
+    when_due(&mut world, |token| ok(token, "another")).await;
+    assert_eq!(world.host("a.example").await.sitemap_dates.right, 1);
 }
 
 pub async fn an_image_has_the_validators(world: World) {

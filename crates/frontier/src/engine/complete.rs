@@ -261,6 +261,7 @@ impl<'c> Done<'c, '_> {
         self.log(tx, &standing, url);
         let before = record.clone();
         let changed = self.learn(&mut record);
+        self.judge_dates(tx, &standing, &mut record, changed);
         let next = self.decide(tx, url, &mut standing, &before, &mut record);
         self.count(tx, changed);
         if changed {
@@ -368,6 +369,17 @@ impl<'c> Done<'c, '_> {
         }
         self.remember(record, changed);
         changed
+    }
+
+    /// Whether a sitemap that said the page had changed was right.
+    fn judge_dates<T: Tx>(&self, tx: &mut T, standing: &Standing, record: &mut Record, changed: bool) {
+        if !matches!(self.result, FetchResult::Page { .. }) || record.said_to_change.take().is_none() {
+            return;
+        }
+        let (_, id) = tx.queue_parts(standing.queue);
+        let mut host = tx.host(id).clone();
+        host.sitemap_dates = host.sitemap_dates.after(changed);
+        tx.set_host(id, host);
     }
 
     fn remember(&self, record: &mut Record, changed: bool) {

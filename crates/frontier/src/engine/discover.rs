@@ -320,6 +320,7 @@ impl<'c> Context<'c> {
         if known.state == State::Queued {
             standing.due = Moment::due(claim.due, self.now).min(known.due);
         }
+        let is_hinted = self.note_date(tx, entry, &mut standing, sighting.link)?;
         if self.is_newer_harvest(&known) {
             standing.harvest = self.harvest;
         }
@@ -337,7 +338,7 @@ impl<'c> Context<'c> {
             tx.set_record(entry, record);
             true
         } else {
-            self.raise(tx, entry, order, &mut standing, sighting)?
+            self.raise(tx, entry, order, &mut standing, sighting)? | is_hinted
         };
         if standing == known {
             return Ok(if links_added { Action::Improved } else { Action::Kept });
@@ -345,6 +346,33 @@ impl<'c> Context<'c> {
         tx.set_standing(entry, standing);
         let only_harvest = Standing { harvest: known.harvest, ..standing } == known;
         Ok(if only_harvest && !links_added { Action::Kept } else { Action::Improved })
+    }
+
+    /// Notes that a sitemap says an entry has changed since its last fetch; where such words are to be trusted, it is due
+    /// at once. Returns whether its record changed.
+    fn note_date<T: Tx>(
+        &self,
+        tx: &mut T,
+        entry: EntryId,
+        standing: &mut Standing,
+        link: &Link,
+    ) -> Result<bool> {
+        let is_news =
+            |date: &Moment| standing.last_fetch.is_some_and(|last| *date > last) && *date <= self.now;
+        let Some(date) = link.last_modified.filter(is_news) else { return Ok(false) };
+        let (_, host) = tx.queue_parts(standing.queue);
+        let is_trusted = tx.host(host).sitemap_dates.is_trusted();
+        let (_, mut record) = tx.load(entry)?;
+        if record.said_to_change.is_some_and(|said| said >= date) {
+            return Ok(false);
+        }
+        record.said_to_change = Some(date);
+        if is_trusted && standing.state == State::Queued && standing.due > self.now {
+            standing.due = Moment::from_second(self.now.second());
+            record.due_because = Some(format!("its sitemap says that it changed at {date}"));
+        }
+        tx.set_record(entry, record);
+        Ok(true)
     }
 
     /// Raises the priority of an entry that was seen again. Returns whether its record changed too.

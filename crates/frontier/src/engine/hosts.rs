@@ -125,6 +125,7 @@ fn view<T: Tx>(tx: &T, id: HostId, queued: &BTreeMap<HostId, u64>, now: Moment) 
         failures: host.failures,
         opens: (!is_open && opens.at < Moment::NEVER).then_some(opens.at),
         gate: opens.gate.filter(|_| !is_open),
+        sitemap_dates: host.sitemap_dates,
         settings: host.settings.clone(),
     }
 }

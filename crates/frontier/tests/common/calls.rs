@@ -624,6 +624,7 @@ fn link((number, look): (u8, u8), now: Moment) -> Link {
         key: (look % 4 == 2).then(|| KEYS[usize::from(look) % KEYS.len()].to_owned()),
         due: (look % 4 == 3).then(|| now.after_millis(u64::from(look) * 100_000)),
         metadata: look.is_multiple_of(11).then(|| format!("{{\"look\": {look}}}")),
+        last_modified: look.is_multiple_of(2).then_some(now),
     }
 }
 
