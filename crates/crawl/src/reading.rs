@@ -87,8 +87,8 @@ impl Reading {
         };
         let text = decoded.as_ref().map_or("", |decoded| &*decoded.text);
         if form == Form::Html {
-            let page = links::extract(text, url, &link_options(token));
-            self.title = page.title.clone();
+            let mut page = links::extract(text, url, &link_options(token));
+            self.title = page.title.take();
             self.links = follow_links(page, response, options, token);
         }
         self.recognise(response, (form, text), options);
