@@ -95,13 +95,23 @@ impl Reading {
         };
         let text = decoded.as_ref().map_or("", |decoded| &*decoded.text);
         if form == Form::Html {
-            let page = links::extract(text, url, &link_options(token));
-            self.links = follow_links(&page, response, options, token);
-            self.title = page.title;
+            let mut page = links::extract(text, url, &link_options(token));
+            self.title = page.title.take();
+            self.links = follow_links(page, response, options, token);
+        }
+        self.recognise(response, (form, text), options);
+    }
+
+    /// What the page is known by, and what it says. To read its content takes longer than all the rest, and
+    /// serves to see what has changed: a page that is fetched once is known by its bytes.
+    fn recognise(&mut self, response: &Response, (form, text): (Form, &str), options: &PageOptions) {
+        if !options.comes_back {
+            self.fingerprint = Some(known_by_bytes(&Fingerprint::of_bytes(&response.body)));
+            return;
         }
         let known = fingerprint::take(&response.body, text, form, options.content.as_ref());
         self.fingerprint = Some(known_by(&known.fingerprint));
-        self.text = (options.comes_back && form != Form::Binary).then_some(known.lines);
+        self.text = (form != Form::Binary).then_some(known.lines);
     }
 }
 
@@ -110,19 +120,20 @@ fn link_options(token: &str) -> LinkOptions {
 }
 
 /// The links of a page that may be followed.
-fn follow_links(page: &PageLinks, response: &Response, options: &PageOptions, token: &str) -> Vec<Link> {
+fn follow_links(page: PageLinks, response: &Response, options: &PageOptions, token: &str) -> Vec<Link> {
     let tags = response.headers.get_all("x-robots-tag");
     let tags = tags.iter().filter_map(|value| value.to_str().ok());
     if options.reading.respect_meta_robots && Directives::read(tags, &page.robots_meta, token).nofollow {
         return Vec::new();
     }
-    let wanted = page.links.iter().filter(|link| !(options.reading.respect_nofollow && link.rel.nofollow));
-    let link = |link: &links::Link| Link {
+    let wanted =
+        page.links.into_iter().filter(|link| !(options.reading.respect_nofollow && link.rel.nofollow));
+    let link = |link: links::Link| Link {
         url: link.url.as_str().to_owned(),
         how: if link.kind == links::Kind::Refresh { How::Redirect } else { How::Link },
         in_header: link.in_header,
-        text: link.text.clone(),
-        title: link.title.clone(),
+        text: link.text,
+        title: link.title,
         ..Link::default()
     };
     wanted.map(link).collect()
@@ -138,6 +149,11 @@ fn validators(response: &Response) -> Validators {
 /// A fingerprint as the queue keeps it: the version of the rules, the content, the exact bytes.
 fn known_by(fingerprint: &Fingerprint) -> String {
     format!("{RULES}:{}.{}", fingerprint.content, fingerprint.exact)
+}
+
+/// The same where the content was not read: by rules of its own, so that the two are never compared.
+fn known_by_bytes(fingerprint: &Fingerprint) -> String {
+    format!("0:{}.{}", fingerprint.content, fingerprint.exact)
 }
 
 /// Whether a page has changed; none if that cannot be told, because it was never read, or by other rules.

@@ -6,7 +6,7 @@ mod text;
 use lol_html::{HtmlRewriter, MemorySettings, Settings};
 
 pub(crate) use regions::{Region, Regions};
-pub(crate) use text::{attribute, cut, push_words, unescape};
+pub(crate) use text::{attribute, cut, is_well_spaced, push_words, unescape};
 
 /// What the parser may keep at once: the stack of open elements, and a tag without end. It allows
 /// for about ten thousand levels of nesting; browsers stop at some hundreds.

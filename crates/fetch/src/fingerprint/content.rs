@@ -174,17 +174,21 @@ impl Reader {
         if !matches!(piece.text_type(), TextType::Data | TextType::PlainText) {
             return;
         }
-        let line = &mut *self.line.borrow_mut();
-        line.pending.push_str(piece.as_str());
-        if !piece.last_in_text_node() {
+        if self.regions.is_in(html::Region::Template) {
             return;
         }
-        let raw = core::mem::take(&mut line.pending);
-        if !self.regions.is_in(html::Region::Template) {
-            line.push(self.region(), &unescape(&raw));
+        let line = &mut *self.line.borrow_mut();
+        if line.pending.is_empty() && memchr::memchr(b'&', piece.as_str().as_bytes()).is_none() {
+            line.push(self.region(), piece.as_str());
+            return;
         }
-        line.pending = raw;
-        line.pending.clear();
+        line.pending.push_str(piece.as_str());
+        if piece.last_in_text_node() {
+            let raw = core::mem::take(&mut line.pending);
+            line.push(self.region(), &unescape(&raw));
+            line.pending = raw;
+            line.pending.clear();
+        }
     }
 
     fn region(&self) -> Region {

@@ -26,19 +26,55 @@ pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
 /// at the start is kept as one space if there is something before it, so that pieces join as they
 /// would on the page; at the end it is left for the caller to trim.
 pub(crate) fn push_words(into: &mut String, text: &str, max: usize) {
-    for letter in text.chars() {
-        if letter.is_whitespace() {
-            if !into.is_empty() && !into.ends_with(' ') && into.len() < max {
-                into.push(' ');
-            }
-        } else if into.len() + letter.len_utf8() <= max {
-            into.push(letter);
-        } else {
+    let mut rest = text;
+    while !rest.is_empty() {
+        // Most text is well spaced, and copied at once.
+        let (even, uneven) = rest.split_at(spaced_up_to(rest, into.is_empty() || into.ends_with(' ')));
+        let fits = cut(even, max.saturating_sub(into.len()));
+        into.push_str(fits);
+        if fits.len() < even.len() {
             return;
+        }
+        let Some(letter) = uneven.chars().next() else { return };
+        rest = &uneven[letter.len_utf8()..];
+        if !letter.is_whitespace() {
+            if into.len() + letter.len_utf8() > max {
+                return;
+            }
+            into.push(letter);
+        } else if !into.is_empty() && !into.ends_with(' ') && into.len() < max {
+            into.push(' ');
         }
     }
 }
 
+/// Whether [`push_words`] would leave the text as it is, with nothing to trim. It may say no of one that has
+/// letters which are spelled much like white space.
+pub(crate) fn is_well_spaced(text: &str) -> bool {
+    spaced_up_to(text, true) == text.len() && !text.ends_with(' ')
+}
+
+/// The bytes that white space other than a space begins with.
+const MAY_BE_SPACE: [bool; 256] = {
+    let mut table = [false; 256];
+    let starts = [b'\t', b'\n', 0x0b, 0x0c, b'\r', 0xc2, 0xe1, 0xe2, 0xe3];
+    let mut index = 0;
+    while index < starts.len() {
+        table[starts[index] as usize] = true;
+        index += 1;
+    }
+    table
+};
+
+/// How many bytes at the start of a text have no white space but single spaces. Letters whose first
+/// byte is that of some white space count as such, for the caller to look at.
+fn spaced_up_to(text: &str, mut after_space: bool) -> usize {
+    let is_uneven = |byte: &u8| {
+        let follows_space = core::mem::replace(&mut after_space, *byte == b' ');
+        (follows_space && *byte == b' ') || MAY_BE_SPACE[usize::from(*byte)]
+    };
+    text.as_bytes().iter().position(is_uneven).unwrap_or(text.len())
+}
 /// The first `max` bytes of a text, or a few less, so that no letter is cut.
 pub(crate) fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
@@ -46,6 +82,9 @@ pub(crate) fn cut(text: &str, max: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -64,6 +103,43 @@ mod tests {
                 push_words(&mut text, piece, max);
             }
             assert_eq!(text, want, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_white_space_is_known_by_its_first_byte() {
+        let spaces = ('\0'..=char::MAX).filter(|letter| letter.is_whitespace() && *letter != ' ');
+        for space in spaces {
+            let mut bytes = [0; 4];
+            space.encode_utf8(&mut bytes);
+            assert!(MAY_BE_SPACE[usize::from(bytes[0])], "{space:?}");
+        }
+    }
+
+    proptest! {
+        /// However a text is cut, its words come out as if they were taken letter by letter.
+        #[test]
+        fn words_are_those_of_the_plain_rule(pieces in vec("[a \t\nšé–あ\u{a0}\u{3000}]{0,12}", 0..6), max in 0..40_usize) {
+            let (mut quick, mut plain) = (String::new(), String::new());
+            for piece in &pieces {
+                push_words(&mut quick, piece, max);
+                push_letters(&mut plain, piece, max);
+            }
+            prop_assert_eq!(quick, plain);
+        }
+    }
+
+    fn push_letters(into: &mut String, text: &str, max: usize) {
+        for letter in text.chars() {
+            if letter.is_whitespace() {
+                if !into.is_empty() && !into.ends_with(' ') && into.len() < max {
+                    into.push(' ');
+                }
+            } else if into.len() + letter.len_utf8() <= max {
+                into.push(letter);
+            } else {
+                return;
+            }
         }
     }
 
