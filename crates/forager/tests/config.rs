@@ -52,6 +52,27 @@ fn a_slip_names_the_key_the_line_and_the_nearest_key() {
 }
 
 #[test]
+fn the_names_of_hosts_are_not_taken_for_slips() {
+    let file = "[fetch]\nresolve = { \"a.test\" = [\"127.0.0.2\"] }\n";
+    let variable = ("FORAGER_FETCH__RESOLVE", "{ \"a.test\" = [\"127.0.0.3\"] }");
+    let cases: [(&str, &str, &[(&str, &str)], &str); 2] = [
+        ("a file", file, &[], "fetch.resolve.a.test = [\"127.0.0.2\"] # forager.toml:2"),
+        (
+            "a variable",
+            "",
+            &[variable],
+            "fetch.resolve.a.test = [\"127.0.0.3\"] # environment FORAGER_FETCH__RESOLVE",
+        ),
+    ];
+    for (name, text, variables, want) in cases {
+        let ran = config("show", text, variables);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{name}");
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(ran.stdout.lines().any(|line| words(line) == want), "{name}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn every_slip_of_a_file_is_named_at_once() {
     let ran = config("check", "[select]\npage_cpa = 3\n[manifest]\nlimt = 3\n", &[]);
     let lines: Vec<_> = ran.stderr.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();

@@ -131,7 +131,8 @@ impl File<'_> {
     fn record(&mut self, table: &DeTable<'_>, parent: &str, schema: &Schema) {
         for (name, value) in table {
             let (line, name) = (self.line(name.span().start), &**name.get_ref());
-            let Some(known) = schema.get(name) else {
+            let chosen = (!is_section(schema)).then_some(&Schema::Null);
+            let Some(known) = schema.get(name).or(chosen) else {
                 let place = if parent.is_empty() { String::new() } else { format!(" in [{parent}]") };
                 let suggestion = keys::suggestion(schema, name);
                 self.unknown.push((line, format!("unknown key {name:?}{place}; {suggestion}")));
@@ -174,6 +175,11 @@ impl File<'_> {
     }
 }
 
+/// Whether keys are known here. Those of an empty table are names that the user chooses.
+fn is_section(schema: &Schema) -> bool {
+    schema.as_object().is_some_and(|table| !table.is_empty())
+}
+
 fn check_variable(name: &str, key: &str, text: &str, schema: &Schema) -> anyhow::Result<()> {
     let mut table = schema;
     for part in key.split('.') {
@@ -186,7 +192,7 @@ fn check_variable(name: &str, key: &str, text: &str, schema: &Schema) -> anyhow:
         };
         table = below;
     }
-    if table.is_object() {
+    if is_section(table) {
         bail!("environment {name}: {key:?} is a section, not a key");
     }
     let mut value = File { path: Path::new(name), text, origins: BTreeMap::new(), unknown: Vec::new() };
