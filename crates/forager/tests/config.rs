@@ -55,12 +55,13 @@ fn a_slip_names_the_key_the_line_and_the_nearest_key() {
 fn the_names_of_hosts_are_not_taken_for_slips() {
     let file = "[fetch]\nresolve = { \"a.test\" = [\"127.0.0.2\"] }\n";
     let variable = ("FORAGER_FETCH__RESOLVE", "{ \"a.test\" = [\"127.0.0.3\"] }");
-    let cases: [(&str, &str, &[(&str, &str)], &str); 2] = [
-        ("a file", file, &[], "fetch.resolve.a.test = [\"127.0.0.2\"] # forager.toml:2"),
+    let none: &[(&str, &str)] = &[];
+    let cases = [
+        ("a file", file, none, "fetch.resolve.a.test = [\"127.0.0.2\"] # forager.toml:2"),
         (
             "a variable",
             "",
-            &[variable],
+            &[variable][..],
             "fetch.resolve.a.test = [\"127.0.0.3\"] # environment FORAGER_FETCH__RESOLVE",
         ),
     ];
