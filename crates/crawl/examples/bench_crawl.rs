@@ -85,7 +85,7 @@ async fn crawl(frontier: Arc<Embedded>, at_once: usize) -> anyhow::Result<Count>
     };
     let config = CrawlConfig { at_once, ..CrawlConfig::default() };
     let crawler = Crawler::new(frontier, http, config, Clock::default())?;
-    let work = Work { collection: Some(JOB.to_owned()), until_done: true };
+    let work = Work { collection: Some(JOB.to_owned()), until_done: true, until_idle: false };
     let (_go_on, stop) = watch::channel(Stop::No);
     let mut count = Count::default();
     let ended = crawler.run(&work, stop, &mut count).await?;

@@ -180,13 +180,13 @@ fn every_flag_of_a_profile_is_kept() {
     let queue = Queue::news();
     let flags = "profile add all --collection news --scope prefix --depth 3 --hops-off-domain 1 --order risk --include /a --include /b \
                  --exclude /c --scheme https --max-url-length 100 --max-segments 5 --max-repeats 2 \
-                 --max-sequences 1 --max-params 4 --guard-session-ids false --first-year 1950 --last-year 2030 \
+                 --max-sequences 1 --max-params 4 --guard-session-ids false --first-year 1950 --last-year 2030 --max-per-host 9 \
                  --sitemaps false --respect-nofollow --ignore-meta-robots --change exact --content main --every 1h --length 7 --disabled";
     queue.good(&flags.split_whitespace().collect::<Vec<_>>());
     let want = json!({
         "id": "all", "collection": "news", "enabled": false, "order": "risk", "scope": "prefix", "depth": 3, "hopsOffDomain": 1,
         "every": "1h", "length": 7, "include": ["/a", "/b"], "exclude": ["/c"], "schemes": ["https"], "maxUrlLength": 100,
-        "traps": {"maxSegments": 5, "maxRepeats": 2, "maxSequences": 1, "maxParams": 4, "sessionIds": false, "firstYear": 1950, "lastYear": 2030}, "sortQuery": false, "stripParams": [],
+        "traps": {"maxSegments": 5, "maxRepeats": 2, "maxSequences": 1, "maxParams": 4, "sessionIds": false, "firstYear": 1950, "lastYear": 2030, "maxPerHost": 9}, "sortQuery": false, "stripParams": [],
         "reading": {"sitemaps": false, "respectNofollow": true, "respectMetaRobots": false, "change": "exact", "content": "main"}
     });
     assert_eq!(queue.good(&["profile", "show", "all"]), [want]);

@@ -184,6 +184,11 @@ impl Extent {
         })
     }
 
+    /// The guards against sites that never end.
+    pub(super) fn traps(&self) -> Traps {
+        self.traps
+    }
+
     /// Whether `url`, found at `place`, is in scope relative to `seed`.
     pub(super) fn covers(
         &self,

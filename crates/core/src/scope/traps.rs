@@ -25,6 +25,8 @@ pub struct Traps {
     pub first_year: u16,
     /// The last year of which pages of a calendar are fetched. There is always a month after.
     pub last_year: u16,
+    /// The most URLs of one host in a collection: for what no other guard has seen coming. Whoever has the queue counts.
+    pub max_per_host: u64,
 }
 
 impl Default for Traps {
@@ -37,6 +39,7 @@ impl Default for Traps {
             session_ids: true,
             first_year: 1900,
             last_year: 2100,
+            max_per_host: 0,
         }
     }
 }
@@ -75,8 +78,8 @@ impl Traps {
 
 fn repeats(path: &str, count: usize, max: usize) -> bool {
     let times = |segment: &str| segments(path).filter(|other| *other == segment).count();
-    // Fewer segments than allowed repeats cannot repeat too often.
-    count > max && segments(path).any(|segment| times(segment) > max)
+    // One that stands there too often stands there early enough to be followed by all the others.
+    segments(path).take(count.saturating_sub(max)).any(|segment| times(segment) > max)
 }
 
 /// The longest sequence that is looked for, so that a long path takes no long time.
@@ -178,12 +181,9 @@ fn calendar_year(url: &Identity) -> Option<u16> {
         };
         year_alone().or_else(date)
     });
-    by_param.or_else(|| {
-        segments(url.path())
-            .any(|segment| has_word(segment, &CALENDAR_WORDS))
-            .then(|| path_year(url.path()))
-            .flatten()
-    })
+    let is_calendar = || segments(url.path()).any(|segment| has_word(segment, &CALENDAR_WORDS));
+    // Few paths have a month in them, and looking for words takes longer.
+    by_param.or_else(|| path_year(url.path()).filter(|_| is_calendar()))
 }
 
 /// The year in `/2031/05` or `/2031-05-12`.

@@ -321,6 +321,7 @@ fn traps_and_what_only_looks_like_one() {
             max_repeats: 0,
             max_sequences: 0,
             max_params: 0,
+            max_per_host: 0,
             session_ids: false,
             first_year: 0,
             last_year: 0,

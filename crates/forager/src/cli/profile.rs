@@ -74,6 +74,10 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "YEAR")]
     last_year: Option<u16>,
 
+    /// The most URLs of one host; 0 for any number [default: 0]
+    #[arg(long, value_name = "N")]
+    max_per_host: Option<u64>,
+
     /// Count URLs that differ only in the order of their parameters as one
     #[arg(long)]
     sort_query: bool,
@@ -158,6 +162,7 @@ impl HarvestArgs {
             session_ids: self.guard_session_ids.unwrap_or(usual.session_ids),
             first_year: self.first_year.unwrap_or(usual.first_year),
             last_year: self.last_year.unwrap_or(usual.last_year),
+            max_per_host: self.max_per_host.unwrap_or(usual.max_per_host),
         }
     }
 }
@@ -221,7 +226,7 @@ pub(crate) enum ProfileCommand {
     /// Show profiles with every setting
     #[command(after_long_help = r#"Example:
   $ forager profile show daily
-  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":1900,"lastYear":2100},"sortQuery":false,"stripParams":[],"reading":{"sitemaps":true,"respectNofollow":false,"respectMetaRobots":true,"change":"content","content":null}}"#)]
+  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":1900,"lastYear":2100,"maxPerHost":0},"sortQuery":false,"stripParams":[],"reading":{"sitemaps":true,"respectNofollow":false,"respectMetaRobots":true,"change":"content","content":null}}"#)]
     Show(NamesArgs),
     /// Enable profiles: their URLs are handed out again
     #[command(after_long_help = r#"Example:

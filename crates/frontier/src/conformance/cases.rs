@@ -39,6 +39,7 @@ macro_rules! conformance_suite {
             $crate::conformance_cases! { $new_place, discover,
                 a_new_link_is_added_and_a_known_one_kept,
                 answers_come_in_the_order_of_the_links_and_pages,
+                a_host_that_has_its_fill_gets_no_more,
                 a_link_that_stands_twice_in_a_batch_is_one_entry,
                 of_links_that_stand_twice_in_a_batch_the_best_counts,
                 what_is_no_web_url_is_invalid_and_told_why,

@@ -1,6 +1,7 @@
 //! Links that were found: queued, merged with what is known, or turned away.
 
 use forager_core::order::Order;
+use forager_core::scope::Profile;
 use forager_core::scope::extent::Kind as Scope;
 
 use super::World;
@@ -35,6 +36,20 @@ pub async fn answers_come_in_the_order_of_the_links_and_pages(world: World) {
     let answers = world.frontier().discover(&pages, world.now).await.unwrap();
     let actions: Vec<Action> = answers.iter().map(|answer| answer.action).collect();
     assert_eq!(actions, [Added, Invalid, Ignored, Ignored, Kept, Added]);
+}
+
+pub async fn a_host_that_has_its_fill_gets_no_more(mut world: World) {
+    let few = |profile: &mut Profile| {
+        profile.scope = Scope::Any;
+        profile.traps.max_per_host = 2;
+    };
+    world.configure([planned("c"), profile("c", "c", few), seed(HOME, ["c"])]).await;
+    world.start_seed(HOME).await;
+    let urls = ["https://a.example/1", "https://a.example/2", "https://b.example/", "https://a.example/1"];
+    let found = world.discover(page_of_seed("c", HOME, urls)).await;
+    let actions: Vec<Action> = found.iter().map(|found| found.action).collect();
+    assert_eq!(actions, [Added, Ignored, Added, Kept]);
+    assert_eq!(&*found[1].rule, "trap: more than 2 URLs of one host");
 }
 
 pub async fn a_link_that_stands_twice_in_a_batch_is_one_entry(world: World) {

@@ -85,6 +85,8 @@ struct Context<'c> {
     place: Place,
     order: Order,
     harvest: u8,
+    /// The most URLs of one host; 0 if any number.
+    max_per_host: u64,
     source: Option<Source>,
     source_entry: Option<EntryId>,
     source_risk: Risk,
@@ -128,6 +130,7 @@ impl<'c> Context<'c> {
                 .map_or(Place { depth: finds.depth, hops_off_domain: 0 }, |standing| standing.place),
             order,
             harvest: standing.map_or(collection.harvest, |standing| standing.harvest),
+            max_per_host: catalog.scopes().max_per_host(&collection.spec.id, seed),
             source: identity.map(|identity| Source { identity, priority }),
             source_entry: known.map(|(_, entry)| entry),
             source_risk: standing.map_or(Risk::Low, |standing| standing.risk),
@@ -187,6 +190,10 @@ impl<'c> Context<'c> {
         let action = match verdict.action {
             outlink::Action::Add { length, claim } => match known {
                 Some((entry, standing)) => self.revive(tx, entry, standing, claim, length, sighting)?,
+                None if self.is_host_full(tx, sighting.identity) => {
+                    let rule = format!("trap: more than {} URLs of one host", self.max_per_host);
+                    return Ok(Discovery { action: Action::Ignored, rule: rule.into() });
+                }
                 None => self.add(tx, claim, length, sighting),
             },
             outlink::Action::Merge(claim) => match queued {
@@ -219,6 +226,15 @@ impl<'c> Context<'c> {
             (how, source) = (origin.how, origin.source);
         }
         Ok(true)
+    }
+
+    /// Whether a host has as many entries as it may.
+    fn is_host_full<T: Tx>(&self, tx: &T, identity: &Identity) -> bool {
+        if self.max_per_host == 0 {
+            return false;
+        }
+        let queue = tx.find_queue(self.collection.number, identity.host());
+        queue.is_some_and(|queue| tx.queue_counts(queue).iter().sum::<u64>() >= self.max_per_host)
     }
 
     fn ask_scope(&self, sighting: Sighting<'_>, queued: Option<Standing>) -> outlink::Verdict<'c> {
