@@ -107,6 +107,13 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// Whether it is one of those that crawl for long, and that scripts start again when they fail.
+    pub(crate) fn is_crawl(&self) -> bool {
+        matches!(self, Self::Crawl(_) | Self::Run(_) | Self::Watch(_))
+    }
+}
+
 /// Files to read, and how to print.
 #[derive(Debug, Args)]
 pub(crate) struct Common {

@@ -61,15 +61,30 @@ impl Outcome {
 }
 
 fn main() -> ExitCode {
-    let ended = commands::run(Cli::parse().command);
+    let command = Cli::parse().command;
+    let is_crawl = command.is_crawl();
+    let ended = commands::run(command);
     progress::finish();
     match ended {
         Ok(outcome) => ExitCode::from(outcome.status()),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(format_args!("{error:#}"));
-            ExitCode::from(2)
+            ExitCode::from(if is_crawl { status_of_failed_crawl(&error) } else { 2 })
         }
+    }
+}
+
+/// Whether to try again: 3 if the disk is full, 8 if the queue cannot be had, 4 if what was asked for is wrong.
+/// Other crawlers tell these apart, and so do the scripts that start them.
+fn status_of_failed_crawl(error: &anyhow::Error) -> u8 {
+    use forager_frontier::Error;
+    let of_queue = error.chain().find_map(|cause| cause.downcast_ref::<Error>());
+    let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));
+    match of_queue {
+        _ if is_full => 3,
+        Some(Error::Configuration(_) | Error::NotFound { .. } | Error::Exists { .. }) | None => 4,
+        Some(_) => 8,
     }
 }
 

@@ -107,15 +107,15 @@ pub(crate) fn rehearse(
     args: &StoreArgs,
     call: impl FnOnce(&Memory, Timestamp) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    if is_there(args)? {
+    if is_there(&args.place)? {
         return Ok(());
     }
     call(&Memory::new(Config::load(&args.place.config)?.settings())?, args.now.get())
 }
 
 /// Whether there is a queue, or something else where it would be.
-pub(crate) fn is_there(args: &StoreArgs) -> anyhow::Result<bool> {
-    Ok(!is_nothing(&folder(&args.place, &Config::load(&args.place.config)?)))
+pub(crate) fn is_there(place: &QueuePlace) -> anyhow::Result<bool> {
+    Ok(!is_nothing(&folder(place, &Config::load(&place.config)?)))
 }
 
 /// Whether a call failed only because another process has the queue.

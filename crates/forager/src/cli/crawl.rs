@@ -39,7 +39,8 @@ pub(crate) struct FetchArgs {
 /// the same command goes on where it stopped. A second Ctrl-C stops at once, and loses nothing either.
 ///
 /// Exit status: 0 if all is done, 11 if it was stopped, 13 if it was stopped at once, 14 if it read as many
-/// bytes as allowed, 15 if it worked as long as allowed, 2 if it cannot go on.
+/// bytes as allowed, 15 if it worked as long as allowed; 3 if the disk is full, 4 if something that was asked for is
+/// wrong, 8 if the queue cannot be had.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -19,7 +19,7 @@ pub(super) fn run(args: &ApplyArgs) -> anyhow::Result<Outcome> {
     for warning in config.scopes()?.dangling() {
         output::complain(format_args!("warning: {warning}"));
     }
-    if args.dry_run && !store::is_there(&args.store)? {
+    if args.dry_run && !store::is_there(&args.store.place)? {
         print_changes(&args.store, &difference(&config, &Rows::default(), args.prune))?;
         return Ok(Outcome::Complete);
     }

@@ -3,12 +3,14 @@
 use anyhow::bail;
 use forager_core::url::FetchUrl;
 use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::Frontier as _;
 use forager_frontier::catalog::Limits;
-use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter};
+use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter, Planned};
+use forager_frontier::{Frontier, Memory};
+use serde::Serialize;
 
 use crate::Outcome;
 use crate::cli::CrawlArgs;
+use crate::config::Config;
 use crate::crawling::view::{Files, Summary, View};
 use crate::crawling::{Crawl, with_signals};
 use crate::output::{Format, Output};
@@ -72,10 +74,7 @@ fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
         let id = if number == 1 { name.clone() } else { format!("{name}-{number}") };
         match jobs.iter().find(|job| job.id == id) {
             None => {
-                let limits = Limits { pages: args.limit, bytes: args.bytes, time: args.duration };
-                let profile = args.harvest.profile(&id, &id);
-                let job = NewJob { id, urls: absolute(&args.urls)?, profile, limits };
-                return store::ask(frontier.start_job(&job, now));
+                return store::ask(frontier.start_job(&new_job(args, id)?, now));
             }
             Some(job) if job.state == JobState::Paused => {
                 bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
@@ -88,6 +87,12 @@ fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
             Some(_) => number += 1,
         }
     }
+}
+
+fn new_job(args: &CrawlArgs, id: String) -> anyhow::Result<NewJob> {
+    let limits = Limits { pages: args.limit, bytes: args.bytes, time: args.duration };
+    let profile = args.harvest.profile(&id, &id);
+    Ok(NewJob { id, urls: absolute(&args.urls)?, profile, limits })
 }
 
 fn absolute(urls: &[String]) -> anyhow::Result<Vec<String>> {
@@ -108,21 +113,54 @@ fn name(args: &CrawlArgs) -> anyhow::Result<String> {
     Ok(format!("{host}-{}", &told_apart.exact[..6]))
 }
 
-/// Shows what would be fetched first, from a queue that is thrown away.
+/// Shows what would be fetched first: from the queue, if the crawl has begun, or else from one that is thrown away.
 fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
-    let config = crate::config::Config::load(&args.place.config)?;
-    let frontier = forager_frontier::Memory::new(config.settings())?;
-    let now = jiff::Timestamp::now();
-    let limits = Limits { pages: args.limit, bytes: args.bytes, time: args.duration };
-    let profile = args.harvest.profile("dry-run", "dry-run");
-    let job = NewJob { id: "dry-run".to_owned(), urls: absolute(&args.urls)?, profile, limits };
-    store::ask(frontier.start_job(&job, now))?;
-    let plan = store::ask(frontier.plan(&PlanFilter { limit: 1000, ..PlanFilter::default() }, now))?;
-    let format = if args.json { Format::Jsonl } else { Format::Auto };
-    let mut output = Output::new(format, &["at", "url", "host", "priority", "waitsFor"]);
-    plan.iter().try_for_each(|planned| output.row(planned))?;
-    output.flush()?;
+    let config = Config::load(&args.place.config)?;
+    let (name, now) = (name(args)?, jiff::Timestamp::now());
+    if store::is_there(&args.place)? {
+        let path = store::folder(&args.place, &config);
+        let frontier = store::open_patiently(&path, &config, args.place.lock_timeout)?;
+        let jobs = store::ask(frontier.jobs(now))?;
+        if jobs.iter().any(|job| job.id == name && job.state == JobState::Running) {
+            show_plan(args, &frontier, &name, now)?;
+            frontier.close()?;
+            return Ok(Outcome::Complete);
+        }
+    }
+    let frontier = Memory::new(config.settings())?;
+    store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
+    show_plan(args, &frontier, &name, now)?;
     Ok(Outcome::Complete)
+}
+
+/// How many pages a dry run shows.
+const PLANNED: usize = 1000;
+
+/// A page that would be fetched, and why then.
+#[derive(Serialize)]
+struct Rehearsed<'a> {
+    #[serde(flatten)]
+    planned: &'a Planned,
+    why: Vec<String>,
+}
+
+fn show_plan(
+    args: &CrawlArgs,
+    frontier: &dyn Frontier,
+    collection: &str,
+    now: jiff::Timestamp,
+) -> anyhow::Result<()> {
+    let filter =
+        PlanFilter { collection: Some(collection.to_owned()), limit: PLANNED, ..PlanFilter::default() };
+    let plan = store::ask(frontier.plan(&filter, now))?;
+    let format = if args.json { Format::Jsonl } else { Format::Auto };
+    let mut output = Output::new(format, &["at", "priority", "url", "waitsFor", "why"]);
+    for planned in &plan {
+        let explained = store::ask(frontier.explain(collection, &planned.url, now))?;
+        let why = [explained.scope.rule].into_iter().chain(explained.priority.terms).collect();
+        output.row(&Rehearsed { planned, why })?;
+    }
+    output.flush()
 }
 
 fn print(args: &CrawlArgs, summary: &Summary) -> anyhow::Result<()> {
