@@ -110,8 +110,7 @@ impl View {
 
     fn write(&mut self, page: &PageLine, found: &[Found]) -> io::Result<()> {
         if let Some(pages) = &mut self.files.pages {
-            serde_json::to_writer(&mut *pages, page)?;
-            pages.write_all(b"\n")?;
+            write_line(pages, page)?;
         }
         if let Some(skipped) = &mut self.files.skipped {
             for link in found.iter().filter(|link| is_skipped(link.action)) {
@@ -124,12 +123,11 @@ impl View {
                     reason: rule,
                     ts: page.at,
                 };
-                serde_json::to_writer(&mut *skipped, &line)?;
-                skipped.write_all(b"\n")?;
+                write_line(skipped, &line)?;
             }
         }
         if let Some(log) = &mut self.files.log {
-            writeln!(log, "{}", log::line(page))?;
+            log.write_all(format!("{}\n", log::line(page)).as_bytes())?;
         }
         Ok(())
     }
@@ -190,6 +188,14 @@ impl View {
             Some(Nothing::Empty) | None => String::new(),
         }
     }
+}
+
+/// Writes a line of JSON in one piece: what a process that is killed leaves behind ends with a whole line, and the next
+/// one begins a new one.
+fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    file.write_all(&bytes)
 }
 
 #[derive(Serialize)]
@@ -253,5 +259,21 @@ fn in_time(seconds: f64) -> String {
         (0, 0, seconds) => format!("{seconds}s"),
         (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
         (hours, minutes, _) => format!("{hours}h {minutes}m"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_whole_lines_at_any_time() {
+        let mut file = BufWriter::new(Vec::new());
+        for number in 0..500 {
+            let page = PageLine { url: format!("http://a.test/{number}"), ..PageLine::default() };
+            write_line(&mut file, &page).unwrap();
+            assert!(matches!(file.get_ref().last(), None | Some(b'\n')), "after line {number}");
+        }
+        assert!(!file.get_ref().is_empty(), "some of it was written before the end");
     }
 }

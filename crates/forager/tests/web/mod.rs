@@ -81,6 +81,14 @@ impl Field {
         std::fs::write(self.file("forager.toml"), text).unwrap();
     }
 
+    /// Puts other lines into the configuration.
+    #[track_caller]
+    pub(crate) fn set(&self, line: &str, other: &str) {
+        let text = std::fs::read_to_string(self.file("forager.toml")).unwrap();
+        assert!(text.contains(line), "{text}");
+        std::fs::write(self.file("forager.toml"), text.replace(line, other)).unwrap();
+    }
+
     /// A file beside the queue.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.queue.folder().join(name)

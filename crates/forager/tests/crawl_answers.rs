@@ -1,0 +1,301 @@
+//! What a crawl makes of answers other than a page: redirects, errors, rules for robots, servers that go away.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod web;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use forager_site::{Answer, Asked, Host, RetryAfter, Site, listing};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use web::{Field, Started, each, page, plain_host, wait_until};
+
+const GAP: Duration = Duration::from_millis(50);
+const HOST: &str = "a.test";
+
+/// A page that answers with `first` once, and is there from then on.
+fn at_first(
+    first: impl Fn() -> Answer + Send + Sync + 'static,
+) -> impl Fn(&Asked<'_>) -> Answer + Send + Sync {
+    let asked = Arc::new(AtomicUsize::new(0));
+    move |_| if asked.fetch_add(1, Ordering::SeqCst) == 0 { first() } else { page("There", &[]) }
+}
+
+fn statuses(field: &Field, path: &str) -> Vec<Option<u16>> {
+    let of_path = field.seen().into_iter().filter(|seen| *seen.host == *HOST && seen.path == path);
+    of_path.map(|seen| seen.status).collect()
+}
+
+#[test]
+fn a_redirect_is_a_link() {
+    let chain = |host: Host, number: usize| {
+        host.page(format!("/chain/{number}"), Answer::redirect(302, &format!("/chain/{}", number + 1)))
+    };
+    let links = ["/moved", "/loop/a", "/chain/0", "/away", "/sibling", "/forbidden", "/itself"];
+    let host = Host::new(HOST)
+        .robots("User-agent: *\nDisallow: /private\n")
+        .page("/", page("Home", &links))
+        .page("/moved", Answer::redirect(301, "/target"))
+        .page("/target", page("Target", &["/below"]))
+        .page("/below", page("Below", &[]))
+        .page("/loop/a", Answer::redirect(302, "/loop/b"))
+        .page("/loop/b", Answer::redirect(302, "/loop/a"))
+        .page("/itself", Answer::redirect(302, "/itself"))
+        .page("/forbidden", Answer::redirect(302, "/private"))
+        .made("/away", |asked| Answer::redirect(302, &asked.url("elsewhere.test", "/")))
+        .made("/sibling", |asked| Answer::redirect(302, &asked.url("www.a.test", "/here")));
+    let site = Site::new()
+        .host((0..12).fold(host, chain).page("/chain/12", page("End", &[])))
+        .host(Host::new("www.a.test").page("/here", page("Here", &[])))
+        .host(Host::new("elsewhere.test").page("/", page("Elsewhere", &[])));
+    let field = Field::new(site);
+    // What is redirected to is no farther from the seed: a depth of 2 leads to the page below it.
+    let ran = field.crawl(HOST, &["--depth", "2", "--skipped", "skipped.jsonl"]);
+    ran.good_rows();
+
+    let counts = field.counts(HOST);
+    assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+    for path in ["/moved", "/target", "/below", "/loop/a", "/loop/b", "/itself", "/forbidden"] {
+        assert!(counts.contains_key(path), "{path}: {counts:?}");
+    }
+    assert!(!counts.contains_key("/private"), "forbidden by robots.txt");
+    let chain: Vec<_> = counts.keys().filter(|path| path.starts_with("/chain/")).collect();
+    assert_eq!(chain.len(), 11, "the first and ten redirects: {chain:?}");
+    assert_eq!(field.paths("www.a.test"), ["/here"], "the same domain");
+    assert_eq!(field.paths("elsewhere.test"), Vec::<String>::new(), "out of scope");
+
+    let moved = field.line(HOST, "/moved");
+    assert_eq!((&moved["status"], &moved["redirect"]), (&json!(301), &json!(field.url(HOST, "/target"))));
+    let depths =
+        ["/moved", "/target", "/below"].map(|path| field.line(HOST, path)["depth"].as_u64().unwrap());
+    assert_eq!(depths, [1, 1, 2]);
+    let skipped = field.lines("skipped.jsonl");
+    let away = field.url("elsewhere.test", "/");
+    assert!(skipped.iter().any(|line| line["url"] == away.as_str()), "{skipped:?}");
+    field.assert_polite(2, GAP);
+    field.assert_audit();
+}
+
+#[test]
+fn errors_are_tried_again_or_not() {
+    let host = Host::new(HOST)
+        .page("/", page("Home", &["/missing", "/broken", "/gone", "/once"]))
+        .page("/gone", Answer::error(410))
+        .page("/broken", Answer::error(500))
+        .made("/once", at_first(|| Answer::error(502)));
+    let field = Field::new(Site::new().host(host));
+    field.crawl(HOST, &[]).good_rows();
+    let table: [(&str, &[u16]); 4] =
+        [("/missing", &[404]), ("/gone", &[410]), ("/broken", &[500; 3]), ("/once", &[502, 200])];
+    for (path, want) in table {
+        let want: Vec<_> = want.iter().copied().map(Some).collect();
+        assert_eq!(statuses(&field, path), want, "{path}");
+        let lines: Vec<Value> = field.lines("pages.jsonl");
+        let url = field.url(HOST, path);
+        let told: Vec<_> = lines
+            .iter()
+            .filter(|line| line["url"] == url.as_str())
+            .map(|line| line["status"].as_u64())
+            .collect();
+        assert_eq!(told, want.iter().map(|status| status.map(u64::from)).collect::<Vec<_>>(), "{path}");
+    }
+    field.assert_polite(2, GAP);
+    field.assert_audit();
+}
+
+#[test]
+fn a_host_that_asks_to_be_left_alone_is() {
+    type Form = fn() -> (Answer, Timestamp);
+    let seconds: Form =
+        || (Answer::busy(RetryAfter::Seconds(2)), Timestamp::now() + SignedDuration::from_secs(2));
+    let too_many: Form = || {
+        let until = Timestamp::now() + SignedDuration::from_secs(2);
+        (Answer::error(429).header(http::header::RETRY_AFTER, "2"), until)
+    };
+    let date: Form = || {
+        let until = Timestamp::from_second(Timestamp::now().as_second() + 3).unwrap();
+        (Answer::busy(RetryAfter::At(until)), until)
+    };
+    for (name, form) in [("503, seconds", seconds), ("503, a date", date), ("429, seconds", too_many)] {
+        let opens = Arc::new(std::sync::Mutex::new(None));
+        let note = opens.clone();
+        let host = plain_host(HOST, 6).made(
+            "/3",
+            at_first(move || {
+                let (answer, until) = form();
+                *note.lock().unwrap() = Some(until);
+                answer
+            }),
+        );
+        let field = Field::new(Site::new().host(host));
+        field.crawl(HOST, &["--in-flight", "1"]).good_rows();
+        let until = opens.lock().unwrap().unwrap();
+        let refused = field.times(HOST, "/3")[0];
+        let next = field.seen().into_iter().map(|seen| seen.arrived).find(|at| *at > refused).unwrap();
+        assert!(next >= until, "{name}: {next}, and {until} was asked for");
+        let mut want = each(6, 1);
+        want.insert("/3".to_owned(), 2);
+        assert_eq!(field.counts(HOST), want, "{name}");
+        field.assert_audit();
+    }
+}
+
+#[test]
+fn without_robots_txt_everything_is_allowed() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 3)));
+    field.crawl(HOST, &[]).good_rows();
+    assert_eq!(field.seen()[0].path, "/robots.txt");
+    assert_eq!(field.seen()[0].status, Some(404));
+    assert_eq!(field.counts(HOST), each(3, 1));
+    field.assert_audit();
+}
+
+#[test]
+fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
+    let table: [(&str, fn() -> Answer); 3] = [
+        ("500", || Answer::error(500)),
+        ("429", || Answer::error(429)),
+        ("cut off", || Answer::text("User-agent: *\nDisallow:\n").cut_after(3)),
+    ];
+    for (name, answer) in table {
+        let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer())));
+        field.crawl(HOST, &[]).good_rows();
+        assert_eq!(field.paths(HOST), Vec::<String>::new(), "{name}");
+        let lines = field.lines("pages.jsonl");
+        assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{name}: {lines:?}");
+        let error = lines[0]["error"].as_str().unwrap();
+        assert!(error.contains("robots.txt"), "{name}: {error}");
+        field.assert_audit();
+    }
+}
+
+#[test]
+fn where_nobody_listens_nothing_is_fetched() {
+    let mut field = Field::new(Site::new().host(plain_host(HOST, 3)));
+    field.stop();
+    field.crawl(HOST, &[]).good_rows();
+    let lines = field.lines("pages.jsonl");
+    assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{lines:?}");
+}
+
+#[test]
+fn a_crawl_delay_is_kept_with_one_request_at_a_time() {
+    let slowly = |path: &str| page(path, &[]).slow(Duration::from_millis(100));
+    let host = plain_host(HOST, 4).robots("User-agent: *\nCrawl-delay: 0.5\n");
+    let host = (1..=4).fold(host, |host, number| host.page(format!("/{number}"), slowly("Slow")));
+    let field = Field::new(Site::new().host(host));
+    field.crawl(HOST, &["--in-flight", "4", "--delay", "10ms"]).good_rows();
+    assert_eq!(field.counts(HOST), each(4, 1));
+    field.assert_polite(1, Duration::from_millis(500));
+    field.assert_audit();
+}
+
+#[test]
+fn a_longer_delay_of_our_own_goes_over_that_of_robots_txt() {
+    let host = plain_host(HOST, 3).robots("User-agent: *\nCrawl-delay: 0.1\n");
+    let field = Field::new(Site::new().host(host));
+    field.crawl(HOST, &["--delay", "400ms"]).good_rows();
+    field.assert_polite(2, Duration::from_millis(400));
+    field.assert_audit();
+}
+
+#[test]
+fn rules_for_us_by_name_go_over_those_for_everyone() {
+    let rules = "User-agent: *\nDisallow: /\n\nUser-agent: forager\nDisallow: /2\n";
+    let field = Field::new(Site::new().host(plain_host(HOST, 3).robots(rules)));
+    field.crawl(HOST, &[]).good_rows();
+    let mut want = each(3, 1);
+    want.remove("/2");
+    assert_eq!(field.counts(HOST), want);
+    field.assert_audit();
+}
+
+#[test]
+fn rules_may_be_moved_to_another_place() {
+    let moved = |asked: &Asked<'_>| Answer::redirect(301, &asked.url("rules.test", "/robots-of-a.txt"));
+    let rules = Answer::text("User-agent: *\nDisallow: /2\n");
+    let site = Site::new()
+        .host(plain_host(HOST, 3).made("/robots.txt", moved))
+        .host(Host::new("rules.test").page("/robots-of-a.txt", rules));
+    let field = Field::new(site);
+    field.crawl(HOST, &[]).good_rows();
+    assert!(!field.counts(HOST).contains_key("/2"));
+    assert_eq!(field.counts(HOST).len(), 3);
+    assert_eq!(field.paths("rules.test"), ["/robots-of-a.txt"]);
+    field.assert_audit();
+}
+
+#[test]
+fn sitemaps_of_every_kind_lead_to_pages() {
+    let index = |asked: &Asked<'_>| {
+        let parts =
+            ["/part-1.xml", "/part-2.xml.gz", "/part-3.txt"].map(|path| (asked.url(HOST, path), None));
+        Answer::xml(listing::index(parts))
+    };
+    let part =
+        |path: &'static str| move |asked: &Asked<'_>| listing::sitemap([(asked.url(HOST, path), None)]);
+    let (first, second) = (part("/from-1"), part("/from-2"));
+    let host = Host::new(HOST)
+        .made("/robots.txt", |asked| {
+            let (one, other) = (asked.url(HOST, "/index.xml"), asked.url("lists.test", "/of-a.xml"));
+            Answer::text(format!("Sitemap: {one}\nSitemap: {other}\n"))
+        })
+        .made("/index.xml", index)
+        .made("/part-1.xml", move |asked| Answer::xml(first(asked)))
+        .made("/part-2.xml.gz", move |asked| Answer::new("application/gzip", listing::gzip(&second(asked))))
+        .made("/part-3.txt", |asked| Answer::text(asked.url(HOST, "/from-3")))
+        .page("/", page("Home", &[]));
+    let host = (1..=4).fold(host, |host, number| host.page(format!("/from-{number}"), page("Listed", &[])));
+    let lists = Host::new("lists.test").made("/of-a.xml", |asked| {
+        Answer::xml(listing::sitemap([
+            (asked.url(HOST, "/from-4"), None),
+            (asked.url("lists.test", "/page"), None),
+        ]))
+    });
+    let field = Field::new(Site::new().host(host).host(lists.page("/page", page("Not ours", &[]))));
+    field.crawl(HOST, &[]).good_rows();
+    let counts = field.counts(HOST);
+    assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+    for number in 1..=4 {
+        assert!(counts.contains_key(&format!("/from-{number}")), "{number}: {counts:?}");
+    }
+    assert_eq!(
+        field.paths("lists.test"),
+        ["/of-a.xml"],
+        "a list may lie elsewhere; its pages are judged as links"
+    );
+    field.assert_polite(2, GAP);
+    field.assert_audit();
+}
+
+#[test]
+fn a_server_that_goes_away_and_comes_back_is_crawled_to_the_end() {
+    let mut field = Field::new(Site::new().host(plain_host(HOST, 12)));
+    field.set("failed = 2", "failed = 50");
+    let crawl = Started::new(&mut field.crawl_command(HOST, &[]));
+    field.wait_for(HOST, 5);
+    field.stop();
+    wait_until("a fetch that fails", || {
+        let text = std::fs::read_to_string(field.file("pages.jsonl")).unwrap();
+        text.lines().filter(|line| line.contains("\"error\"")).count() >= 2
+    });
+    field.serve_again();
+    assert_eq!(crawl.end().status, 0);
+    let whole: std::collections::BTreeSet<String> = field
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.status == Some(200) && seen.whole)
+        .map(|seen| seen.path)
+        .collect();
+    assert_eq!(whole, each(12, 1).into_keys().collect());
+    let lines = field.lines("pages.jsonl");
+    let done: Vec<_> =
+        lines.iter().filter(|line| line["status"] == 200).map(|line| line["url"].as_str().unwrap()).collect();
+    assert_eq!(done.len(), 13, "every page once: {done:?}");
+    field.assert_polite(2, GAP);
+    assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1);
+}

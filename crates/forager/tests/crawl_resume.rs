@@ -1,0 +1,145 @@
+//! A crawl that is stopped, or killed, goes on where it was: nothing is lost, nothing fetched twice, nobody hurried.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod web;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use forager_site::{Host, Seen, Site};
+use web::{Field, LONG, Started, each, page, plain_host};
+
+const HOST: &str = "a.test";
+const GAP: Duration = Duration::from_millis(50);
+
+/// A host whose pages take so long to answer, until it is told to be quick.
+fn slow_host(pages: usize, delay: Duration) -> (Host, Arc<AtomicBool>) {
+    let is_quick = Arc::new(AtomicBool::new(false));
+    let host = (1..=pages).fold(plain_host(HOST, pages), |host, number| {
+        let is_quick = is_quick.clone();
+        host.made(format!("/{number}"), move |_| {
+            let answer = page("Slow", &["/"]);
+            if is_quick.load(Ordering::SeqCst) { answer } else { answer.slow(delay) }
+        })
+    });
+    (host, is_quick)
+}
+
+/// The pages that `pages.jsonl` has, each at most once.
+#[track_caller]
+fn written(field: &Field) -> BTreeSet<String> {
+    let start = field.url(HOST, "");
+    let mut paths = BTreeSet::new();
+    for line in field.lines("pages.jsonl") {
+        let path = line["url"].as_str().unwrap().strip_prefix(&start).unwrap().to_owned();
+        assert!(paths.insert(path), "twice: {line}");
+    }
+    paths
+}
+
+#[test]
+fn one_interrupt_finishes_what_is_under_way() {
+    for signal in ["INT", "TERM"] {
+        let (host, _) = slow_host(20, Duration::from_millis(300));
+        let field = Field::new(Site::new().host(host));
+        let crawl = Started::new(&mut field.crawl_command(HOST, &[]));
+        field.wait_for(HOST, 6);
+        crawl.signal(signal);
+        assert_eq!(crawl.end().status, 11, "{signal}");
+        let (asked, done) = (field.counts(HOST), written(&field));
+        assert!(asked.len() < 20, "{signal}: it stopped early");
+        assert_eq!(done, asked.into_keys().collect(), "{signal}: what was asked for is done");
+        assert!(field.seen().iter().all(|seen| seen.whole), "{signal}: all of it was read");
+
+        field.crawl(HOST, &[]).good_rows();
+        assert_eq!(field.counts(HOST), each(20, 1), "{signal}");
+        assert_eq!(written(&field).len(), 21, "{signal}");
+        field.assert_polite(2, GAP);
+        field.assert_audit();
+    }
+}
+
+#[test]
+fn a_second_interrupt_stops_at_once_and_loses_nothing() {
+    // Whoever waited for these answers would wait too long.
+    let (host, is_quick) = slow_host(8, LONG * 2);
+    let field = Field::new(Site::new().host(host));
+    field.configure(&format!(
+        "contact = \"{}\"\nallow_addresses = [\"127.0.0.0/8\"]\nanswer_timeout = \"5m\"\n",
+        web::CONTACT
+    ));
+    let crawl = Started::new(&mut field.crawl_command(HOST, &[]));
+    field.wait_for(HOST, 3);
+    let start = Instant::now();
+    crawl.signal("INT");
+    std::thread::sleep(Duration::from_millis(200));
+    crawl.signal("INT");
+    assert_eq!(crawl.end().status, 13);
+    assert!(start.elapsed() < LONG);
+    let dropped: Vec<String> = field.paths(HOST).into_iter().filter(|path| path != "/").collect();
+    assert_eq!(dropped.len(), 2, "as many as may be under way");
+
+    is_quick.store(true, Ordering::SeqCst);
+    field.crawl(HOST, &[]).good_rows();
+    let mut want = each(8, 1);
+    dropped.into_iter().for_each(|path| *want.get_mut(&path).unwrap() += 1);
+    assert_eq!(field.counts(HOST), want);
+    assert_eq!(written(&field).len(), 9);
+    field.assert_polite(2, GAP);
+    let audit = field.run(&["audit", "--json"]).good_rows();
+    assert_eq!(audit.len(), 1);
+}
+
+#[test]
+fn a_crawl_may_be_killed_at_any_moment() {
+    const PAGES: usize = 24;
+    let gap = Duration::from_millis(200);
+    let (host, _) = slow_host(PAGES, Duration::from_millis(120));
+    let field = Field::new(Site::new().host(host));
+    let more = ["--delay", "200ms"];
+    let mut doubtful = BTreeSet::new();
+    // Not only when a page has just come: also on the way, and before anything was asked for.
+    for (requests, later) in [(0, 30), (1, 0), (2, 60), (3, 110), (2, 150), (3, 190), (4, 20)] {
+        let before = field.paths(HOST).len();
+        let crawl = Started::new(&mut field.crawl_command(HOST, &more));
+        if requests > 0 {
+            field.wait_for(HOST, before + requests);
+        }
+        std::thread::sleep(Duration::from_millis(later));
+        crawl.kill();
+        let seen = field.seen();
+        // What was asked for last may have been under way; two may be at a time.
+        doubtful.extend(seen.iter().rev().take(2).map(|seen| seen.path.clone()));
+    }
+    let done = if field.file("pages.jsonl").exists() { whole_lines(&field) } else { BTreeSet::new() };
+    let killed_at = field.seen().len();
+    field.crawl(HOST, &more).good_rows();
+
+    let (counts, seen) = (field.counts(HOST), field.seen());
+    assert_eq!(counts.keys().cloned().collect::<BTreeSet<_>>(), each(PAGES, 1).into_keys().collect());
+    for (path, count) in &counts {
+        assert!(*count == 1 || doubtful.contains(path), "{path} was fetched {count} times");
+    }
+    let again: Vec<&Seen> = seen.iter().skip(killed_at).filter(|seen| done.contains(&seen.path)).collect();
+    assert!(again.is_empty(), "written down, and fetched again: {again:?}");
+    field.assert_polite(2, gap);
+    let audit = field.run(&["audit", "--json"]).good_rows();
+    assert_eq!(audit.len(), 1);
+    // A line is written when the queue has the report; what comes in between is a crash without a line.
+    let lost: Vec<String> = counts
+        .into_keys()
+        .filter(|path| !(whole_lines(&field).contains(path) || doubtful.contains(path)))
+        .collect();
+    assert!(lost.is_empty(), "not in pages.jsonl: {lost:?}");
+}
+
+/// The pages that `pages.jsonl` has. A line that a crash broke off is none.
+fn whole_lines(field: &Field) -> BTreeSet<String> {
+    let (start, text) = (field.url(HOST, ""), std::fs::read_to_string(field.file("pages.jsonl")).unwrap());
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    lines.map(|line| line["url"].as_str().unwrap().strip_prefix(&start).unwrap().to_owned()).collect()
+}
