@@ -18,7 +18,7 @@ use super::StoreArgs;
   $ echo '{"token":3,"status":200,"fingerprint":"7d793037"}' | forager complete --now 2024-06-16T09:00:01Z
   {"token":3,"outcome":"again","changed":true,"due":"2024-06-17T09:00:01Z","rule":"6: too early (daily: every 24h)"}
   $ forager events
-  {"position":0,"at":"2024-06-16T09:00:01Z","collection":"news","subject":"https://www.db.no/","event":{"changed":{"from":"5d41402a","to":"7d793037"}}}"#
+  {"position":0,"at":"2024-06-16T09:00:01Z","collection":"news","subject":"https://www.db.no/","event":{"changed":{"from":"5d41402a","to":"7d793037","difference":{"added":[],"removed":[]}}}}"#
 )]
 pub(crate) struct EventsArgs {
     /// The position to begin at
