@@ -96,20 +96,20 @@ BENCH_HOSTS ?= 100000
 bench-frontier: build ## Measure the queue against the raw engine; prints a table (BENCH_URLS, BENCH_HOSTS)
 	target/release/forager bench frontier --urls $(BENCH_URLS) --hosts $(BENCH_HOSTS) --format table
 
-# The size of the site; a small one (BENCH_HOSTS=10 BENCH_PAGES=50) checks that everything works.
-BENCH_SITE_HOSTS ?= 100
-BENCH_SITE_PAGES ?= 500
+# What the crawler is compared with is installed here.
 BENCH_TOOLS := bench/.tools
-CRAWL_BINARIES = $(or $(CARGO_TARGET_DIR),target)/release/examples
+BENCH_CRAWL = python3 bench/crawl/run.py --tools $(BENCH_TOOLS) \
+	--binaries $(or $(CARGO_TARGET_DIR),target)/release/examples
+
+.PHONY: bench-crawl-tools
+bench-crawl-tools:
+	cargo build --release --locked --package forager-crawl --examples
+	bench/crawl/tools.sh $(BENCH_TOOLS)
 
 .PHONY: bench-crawl
-bench-crawl: ## Measure the crawler against Scrapy, colly and wrk, which it installs; writes bench/DATE-crawl.md
-	cargo build --release --locked --package forager-crawl --examples
-	bench/crawl/tools.sh $(BENCH_TOOLS)
-	python3 bench/crawl/run.py --tools $(BENCH_TOOLS) --binaries $(CRAWL_BINARIES) --out bench --memory 10000 100000
+bench-crawl: bench-crawl-tools ## Measure the crawler against Scrapy, colly and wrk, which it installs; writes bench/DATE-crawl.md
+	$(BENCH_CRAWL) --memory 10000 100000 --out bench
 
 .PHONY: bench-crawl-small
-bench-crawl-small: ## The same on a small site, to check that it works; prints only
-	cargo build --release --locked --package forager-crawl --examples
-	bench/crawl/tools.sh $(BENCH_TOOLS)
-	python3 bench/crawl/run.py --tools $(BENCH_TOOLS) --binaries $(CRAWL_BINARIES) --hosts 10 --pages 50 --rounds 1
+bench-crawl-small: bench-crawl-tools ## The same on a small site, to see that it works; writes nothing
+	$(BENCH_CRAWL) --hosts 10 --pages 50 --rounds 1

@@ -134,7 +134,10 @@ def middle(runs, key):
 
 
 def table(runs):
-    yield "| | pages/s | slowest, fastest run | processor time a page | peak memory | fetched twice | connections a host |"
+    yield (
+        "| | pages/s | slowest, fastest run | processor time a page | peak memory | pages fetched twice "
+        "| most connections to one host |"
+    )
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for name, its in runs.items():
         rates = [run["perSecond"] for run in its]
@@ -169,12 +172,13 @@ def report(options, runs, memory, load):
         f"`make bench-crawl`: {options.hosts} hosts on loopback with {options.pages} pages each, {pages:,} in all, "
         f"{options.bytes:,} bytes and 22 links a page; no delay, 2 in flight a host, robots.txt obeyed. "
         f"{os.cpu_count()} cores, the server on the same machine and in one thread. "
-        f"The load of the machine was {load:.1f} before the runs began: "
-        f"{'nothing else ran to speak of' if load < 0.5 else 'other work ran beside them'}.\n"
+        f"The load of the machine was {load:.1f} before the runs began"
+        f"{', as other work went on beside them' if load > 0.5 else ''}.\n"
     )
     yield (
-        f"The median of {options.rounds} runs in turns (Scrapy: one run). Scrapy keeps its queue in a JOBDIR, "
-        "colly in memory; Forager's survives the end of the process at any moment. "
+        f"The median of {options.rounds} runs in turns (of Scrapy, one run). Pages are requests that the server counted; "
+        "time, processor time and memory are those of the whole process. Scrapy keeps its queue in a JOBDIR, "
+        "colly in memory; with Forager, what was reported survives the end of the process at any moment. "
         "wrk asks for the pages of one host again and again over 200 connections and reads nothing of them.\n"
     )
     yield from table(runs)

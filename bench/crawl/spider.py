@@ -19,8 +19,13 @@ class Spider(scrapy.Spider):
 
     def __init__(self, hosts, port, **arguments):
         super().__init__(**arguments)
-        self.start_urls = [f"http://127.0.0.{host}:{port}/" for host in range(1, int(hosts) + 1)]
+        self.seeds = [f"http://127.0.0.{host}:{port}/" for host in range(1, int(hosts) + 1)]
         self.links = LinkExtractor()
+
+    async def start(self):
+        # `start_urls` would be fetched once more where a page links to them.
+        for url in self.seeds:
+            yield scrapy.Request(url)
 
     def parse(self, response):
         for link in self.links.extract_links(response):
