@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
-use forager_fetch::http::{CutOff, Http, Request, Response};
+use forager_fetch::http::{Class, CutOff, Http, Request, Response};
 use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Rules, of_answer};
 use forager_frontier::verbs::{FetchRow, Note, Visit};
 use forager_frontier::{Frontier, Moment};
@@ -31,6 +31,8 @@ pub struct Found {
     pub rules: Arc<Rules>,
     /// Whether the host was just asked for them, so that it has to be left alone for a while.
     pub was_asked: bool,
+    /// Whether the host is where no connection may lead, so that it is not asked at all.
+    pub is_refused: bool,
 }
 
 /// Where the rules of sites are known.
@@ -46,6 +48,20 @@ pub struct Office {
 struct Known {
     rules: Arc<Rules>,
     expires: Timestamp,
+    is_refused: bool,
+}
+
+/// Why robots.txt was not had.
+struct Missed {
+    outcome: Outcome<'static>,
+    /// Whether its host is where no connection may lead.
+    is_refused: bool,
+}
+
+impl Missed {
+    fn failed(error: String) -> Self {
+        Self { outcome: Outcome::Failed { error }, is_refused: false }
+    }
 }
 
 impl Office {
@@ -66,19 +82,21 @@ impl Office {
         let site = self.site(&origin);
         let mut known = site.lock().await;
         if let Some(known) = known.as_ref().filter(|known| known.expires > self.clock.now()) {
-            return Ok(Found { rules: known.rules.clone(), was_asked: false });
+            let Known { rules, is_refused, .. } = known;
+            return Ok(Found { rules: rules.clone(), was_asked: false, is_refused: *is_refused });
         }
         let key = note_key(&origin);
         let kept = self.frontier.noted(std::slice::from_ref(&key)).await?.pop().flatten();
         let copy = kept.and_then(|bytes| postcard::from_bytes::<Copy>(&bytes).ok());
         let fresh = copy.as_ref().filter(|copy| copy.is_fresh(self.clock.now()));
-        let (copy, was_asked) = match fresh {
+        let was_asked = fresh.is_none();
+        let (copy, is_refused) = match fresh {
             Some(copy) => (copy.clone(), false),
-            None => (self.ask((url, least_gap), &key, copy.as_ref()).await?, true),
+            None => self.ask((url, least_gap), &key, copy.as_ref()).await?,
         };
         let rules = Arc::new(copy.rules(&self.token));
-        *known = Some(Known { rules: rules.clone(), expires: copy.expires });
-        Ok(Found { rules, was_asked })
+        *known = Some(Known { rules: rules.clone(), expires: copy.expires, is_refused });
+        Ok(Found { rules, was_asked, is_refused })
     }
 
     fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
@@ -89,17 +107,24 @@ impl Office {
         sites.entry(origin.to_owned()).or_default().clone()
     }
 
-    /// Asks for robots.txt, and writes down what came of it, and what it asks for.
+    /// Asks for robots.txt, and writes down what came of it, and what it asks for. Says whether the host may not be
+    /// asked; then nothing is written down, for another process may be allowed to.
     async fn ask(
         &self,
         (url, least_gap): (&FetchUrl, u64),
         key: &str,
         previous: Option<&Copy>,
-    ) -> Result<Copy> {
+    ) -> Result<(Copy, bool)> {
         let mut notes = Vec::new();
         let copy = match self.follow(url, least_gap, &mut notes).await? {
             Ok(response) => of_answer(&outcome(&response, self.clock.now()), previous, self.clock.now()),
-            Err(outcome) => of_answer(&outcome, previous, self.clock.now()),
+            Err(missed) => {
+                let copy = of_answer(&missed.outcome, previous, self.clock.now());
+                if missed.is_refused {
+                    return Ok((copy, true));
+                }
+                copy
+            }
         };
         let last_fetch = notes.iter_mut().rev().find_map(|note| match note {
             Note::Fetch(row) => Some(row),
@@ -118,7 +143,7 @@ impl Office {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
         }
         self.frontier.note(&notes, self.clock.now()).await?;
-        Ok(copy)
+        Ok((copy, false))
     }
 
     /// Follows robots.txt to where it is. Every place but the first waits for its own turn.
@@ -127,8 +152,8 @@ impl Office {
         url: &FetchUrl,
         least_gap: u64,
         notes: &mut Vec<Note>,
-    ) -> Result<std::result::Result<Response, Outcome<'static>>> {
-        let failed = |error: String| Ok(Err(Outcome::Failed { error }));
+    ) -> Result<std::result::Result<Response, Missed>> {
+        let failed = |error: String| Ok(Err(Missed::failed(error)));
         let mut at = match url.join("/robots.txt") {
             Ok(at) => at,
             Err(cause) => return failed(cause.to_string()),
@@ -146,7 +171,10 @@ impl Office {
             }
             let response = match answer {
                 Ok(response) => response,
-                Err(failure) => return failed(failure.to_string()),
+                Err(failure) => {
+                    let is_refused = hop == 0 && failure.class() == Class::AddressRefused;
+                    return Ok(Err(Missed { is_refused, ..Missed::failed(failure.to_string()) }));
+                }
             };
             match response.location().filter(|_| (300..400).contains(&response.status)).map(|to| at.join(to))
             {
@@ -155,7 +183,7 @@ impl Office {
                 None => return Ok(Ok(response)),
             }
         }
-        Ok(Err(Outcome::TooManyRedirects))
+        Ok(Err(Missed { outcome: Outcome::TooManyRedirects, is_refused: false }))
     }
 
     async fn get(&self, url: &FetchUrl) -> std::result::Result<Response, forager_fetch::http::Failure> {

@@ -63,8 +63,11 @@ impl Visitor {
         }
         line.robots = ruling.to_string();
         if !ruling.allowed {
-            report.error =
-                Some(if is_out_of_reach(&ruling) { FetchError::Network } else { FetchError::Robots });
+            report.error = Some(match is_out_of_reach(&ruling) {
+                true if found.is_refused => FetchError::Refused,
+                true => FetchError::Network,
+                false => FetchError::Robots,
+            });
             line.error = Some(line.robots.clone());
             return Ok(Turn::Reported(Box::new(report), Box::new(line)));
         }

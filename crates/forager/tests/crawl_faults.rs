@@ -1,0 +1,224 @@
+//! What must not happen, whatever a web answers: addresses that are not public, bodies without end, servers that dawdle.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod web;
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use forager_site::{Answer, Asked, Host, Site, listing};
+use http::header::CONTENT_ENCODING;
+use serde_json::Value;
+use web::raw::Raw;
+use web::{CONTACT, Field, LONG, each, page, plain_host};
+
+const OUTER: &str = "outer.test";
+const INNER: &str = "inner.test";
+
+/// A host that may be asked, at 127.0.0.2, and one that may not, at 127.0.0.3.
+fn half_open(outer: Host) -> Field {
+    let field = Field::strict(Site::new().host(outer).host(plain_host(INNER, 2)));
+    field.configure(&format!("contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.2/32\"]\n"));
+    field
+}
+
+fn error(line: &Value) -> &str {
+    line["error"].as_str().unwrap_or_else(|| panic!("{line}"))
+}
+
+#[test]
+fn loopback_is_refused_unless_it_is_allowed() {
+    let field = Field::strict(Site::new().host(plain_host(OUTER, 2)));
+    let at = |host: &str| format!("http://{host}:{}/", field.url(OUTER, "").rsplit(':').next().unwrap());
+    // The last two are 127.0.0.2 too, one as a number and one inside IPv6.
+    for (number, host) in ["127.0.0.2", OUTER, "2130706434", "[::ffff:127.0.0.2]"].into_iter().enumerate() {
+        let out = format!("refused-{number}.jsonl");
+        let ran =
+            field.run(&["crawl", &at(host), "--out", &out, "--contact", CONTACT, "--name", &out, "--json"]);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{host}: {ran:?}");
+        assert!(field.seen().is_empty(), "{host} was asked");
+        let lines = field.lines(&out);
+        assert_eq!(lines.len(), 1, "{host}: what is refused is not tried again: {lines:?}");
+        assert!(error(&lines[0]).contains("127.0.0.2"), "{host}: {lines:?}");
+    }
+    // What was refused once is no reason to refuse it to those who may.
+    field.crawl(OUTER, &["--contact", CONTACT, "--allow-private"]).good_rows();
+    assert_eq!(field.counts(OUTER), each(2, 1));
+}
+
+#[test]
+fn an_address_that_is_refused_is_not_reached_by_a_detour() {
+    let to_inner =
+        |path: &'static str| move |asked: &Asked<'_>| Answer::redirect(302, &asked.url(INNER, path));
+    let by_number = |asked: &Asked<'_>| Answer::redirect(302, &asked.url("127.0.0.3", "/1"));
+    let sitemap =
+        |asked: &Asked<'_>| Answer::text(format!("Sitemap: {}\n", asked.url(INNER, "/sitemap.xml")));
+    let listed = |asked: &Asked<'_>| {
+        Answer::xml(listing::sitemap([(asked.url(INNER, "/1"), None), (asked.url("127.0.0.3", "/2"), None)]))
+    };
+    let own_map = |asked: &Asked<'_>| Answer::text(format!("Sitemap: {}\n", asked.url(OUTER, "/list.xml")));
+    let table: [(&str, Host, usize); 5] = [
+        ("a redirect to a name", plain_host(OUTER, 2).made("/1", to_inner("/1")), 3),
+        ("a redirect to a number", plain_host(OUTER, 2).made("/1", by_number), 3),
+        ("robots.txt that is moved", plain_host(OUTER, 2).made("/robots.txt", to_inner("/robots.txt")), 0),
+        ("a sitemap", plain_host(OUTER, 2).made("/robots.txt", sitemap), 3),
+        (
+            "pages of a sitemap",
+            plain_host(OUTER, 2).made("/robots.txt", own_map).made("/list.xml", listed),
+            4,
+        ),
+    ];
+    for (name, outer, fetched) in table {
+        let field = half_open(outer);
+        field.crawl(OUTER, &["--scope", "any"]).good_rows();
+        assert!(field.seen().iter().all(|seen| *seen.host == *OUTER), "{name}: {:?}", field.seen());
+        assert_eq!(field.paths(OUTER).len(), fetched, "{name}: {:?}", field.paths(OUTER));
+        let told = std::fs::read_to_string(field.file("pages.jsonl")).unwrap();
+        assert!(told.contains("127.0.0.3"), "{name}: what was refused is said: {told}");
+    }
+}
+
+#[test]
+fn nobody_is_crawled_who_could_not_learn_by_whom() {
+    let field = Field::strict(Site::new().host(plain_host(OUTER, 2)));
+    for command in ["crawl", "watch", "pick", "links", "robots", "sitemap"] {
+        let ran = field.run(&[command, &field.url(OUTER, "/"), "--allow-private"]);
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{command}: {ran:?}");
+        assert!(ran.stderr.contains("--contact"), "{command}: {ran:?}");
+    }
+    assert!(field.seen().is_empty());
+    // Loopback is one's own.
+    let own = field.url("127.0.0.2", "/");
+    let ran = field.run(&["crawl", &own, "--allow-private", "--scope", "page"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(field.paths(OUTER), ["/"]);
+}
+
+/// Crawls one page of a server that answers as it likes. Returns the last line on it.
+#[track_caller]
+fn crawl_raw(
+    lines: &str,
+    serve: impl Fn(&str, &mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
+) -> Value {
+    let raw = Raw::new("127.0.0.1", serve);
+    let field = Field::strict(Site::new());
+    field.configure(lines);
+    let start = Instant::now();
+    let ran = field.run(&[
+        "crawl",
+        &raw.url("/page"),
+        "--allow-private",
+        "--scope",
+        "page",
+        "--out",
+        "pages.jsonl",
+        "--json",
+    ]);
+    ran.good_rows();
+    assert!(start.elapsed() < LONG, "{:?}", start.elapsed());
+    assert!(raw.asked().contains(&"/page".to_owned()));
+    assert_eq!(field.run(&["audit"]).status, 0);
+    field.lines("pages.jsonl").pop().unwrap()
+}
+
+#[test]
+fn a_body_without_end_is_cut_off_and_said_to_be() {
+    let line = crawl_raw("max_bytes = 50000\n", |_, stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>Endless</title>")?;
+        loop {
+            stream.write_all(&[b'x'; 4096])?;
+        }
+    });
+    assert_eq!((&line["status"], &line["title"]), (&200.into(), &"Endless".into()), "{line}");
+    assert!(line["cutOff"].is_string(), "{line}");
+    assert!(line["bytes"].as_u64().unwrap() <= 50_000, "{line}");
+}
+
+#[test]
+fn a_body_that_expands_without_end_is_cut_off() {
+    let text = format!("<title>Bomb</title>{}", " ".repeat(50_000_000));
+    let packed = listing::gzip(&text);
+    assert!(packed.len() < 100_000);
+    let answer = Answer::html(packed).header(CONTENT_ENCODING, "gzip");
+    let field = Field::new(Site::new().host(Host::new(OUTER).page("/", answer)));
+    field.crawl(OUTER, &[]).good_rows();
+    let line = field.line(OUTER, "/");
+    assert!(line["cutOff"].is_string(), "{line}");
+    assert!(line["bytes"].as_u64().unwrap() <= 10_485_760, "{line}");
+    assert_eq!(line["title"], "Bomb");
+}
+
+#[test]
+fn servers_that_dawdle_are_given_up() {
+    let limits = "connect_timeout = \"1s\"\nanswer_timeout = \"500ms\"\ntimeout = \"1s\"\n";
+    type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
+    fn drip(stream: &mut TcpStream, head: &str) -> std::io::Result<()> {
+        stream.write_all(head.as_bytes())?;
+        loop {
+            std::thread::sleep(Duration::from_millis(50));
+            stream.write_all(b"a")?;
+        }
+    }
+    let (late, cut) =
+        ("127.0.0.1 did not answer within 500ms", "the page is not whole: the body took too long");
+    let table: [(&str, &str, Serve); 4] = [
+        ("no word", late, |_, _| {
+            std::thread::sleep(LONG * 2);
+            Ok(())
+        }),
+        ("a letter of the status at a time", late, |_, stream| drip(stream, "HTTP/1.1 200 ")),
+        ("a letter of a header at a time", late, |_, stream| drip(stream, "HTTP/1.1 200 OK\r\nX: ")),
+        ("a letter of the body at a time", cut, |_, stream| {
+            drip(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n")
+        }),
+    ];
+    for (name, want, serve) in table {
+        let line = crawl_raw(limits, serve);
+        assert_eq!(error(&line), want, "{name}");
+        assert!(line["links"] == 0 && line["took"].as_u64().unwrap() < 30_000, "{name}: {line}");
+    }
+}
+
+#[test]
+fn answers_that_are_not_whole_or_no_answers_are_errors() {
+    type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
+    let table: [(&str, Serve); 4] = [
+        ("shorter than it says", |_, stream| {
+            stream.write_all(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n<a href=\"/x\">",
+            )
+        }),
+        ("a closed door", |_, _| Ok(())),
+        ("another language", |_, stream| stream.write_all(b"220 mail.test ESMTP\r\n")),
+        ("two lengths", |_, stream| {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde")
+        }),
+    ];
+    for (name, serve) in table {
+        let line = crawl_raw("", serve);
+        assert!(!error(&line).is_empty(), "{name}");
+        assert_eq!(line["links"], 0, "{name}: {line}");
+    }
+}
+
+#[test]
+fn a_page_whose_links_are_traps_ends() {
+    let host = Host::new(OUTER)
+        .page("/", page("Home", &["/calendar/2026/01", "/pictures/", "/cart/"]))
+        .under("/calendar", forager_site::traps::calendar("/calendar"))
+        .under("/pictures", forager_site::traps::repeating("/pictures"))
+        .under("/cart", forager_site::traps::session_ids("/cart"));
+    let field = Field::new(Site::new().host(host));
+    field.configure(&format!("contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\n"));
+    let more = ["--delay", "0s", "--skipped", "skipped.jsonl", "--first-year", "2025", "--last-year", "2027"];
+    field.crawl(OUTER, &more).good_rows();
+    let counts = field.counts(OUTER);
+    let months = counts.keys().filter(|path| path.starts_with("/calendar/")).count();
+    assert_eq!(months, 36, "{counts:?}");
+    assert!(counts.keys().all(|path| !path.contains("jsessionid")), "{counts:?}");
+    assert!(counts.len() < 100, "{counts:?}");
+    field.assert_audit();
+}

@@ -1,0 +1,238 @@
+//! `forager watch` and `forager run`: pages that are looked at again and again.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod web;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use forager_site::{Answer, Asked, Host, Site};
+use serde_json::Value;
+use web::{CONTACT, Field, Started, each, plain_host, wait_until};
+
+const HOST: &str = "a.test";
+const OFFICE: &str = "office.test";
+
+/// A page of which a test decides what it says.
+#[derive(Clone, Default)]
+struct Board(Arc<AtomicUsize>);
+
+impl Board {
+    /// Says something new from now on.
+    fn change(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A price that changes, under a clock that always goes.
+    fn page(&self) -> impl Fn(&Asked<'_>) -> Answer + Send + Sync + 'static {
+        let version = self.0.clone();
+        move |asked| {
+            let price = 10 + version.load(Ordering::SeqCst);
+            Answer::html(format!(
+                "<title>Prices</title><main><h1>Prices</h1><p>A boat costs {price} euros a day.</p>\
+                 <p>Oars are included in the price of every boat that we rent.</p></main>\
+                 <script>var now = {:?};</script><!-- {} -->",
+                asked.now.to_string(),
+                asked.now,
+            ))
+        }
+    }
+
+    /// The same, known by a tag and without a clock.
+    fn tagged(&self) -> impl Fn(&Asked<'_>) -> Answer + Send + Sync + 'static {
+        let version = self.0.clone();
+        move |_| {
+            let number = version.load(Ordering::SeqCst);
+            let text = format!("<main><p>Rule number {number} applies to all who come here.</p></main>");
+            Answer::html(text).etag(&format!("v{number}"))
+        }
+    }
+}
+
+fn watch(field: &Field, path: &str, more: &[&str]) -> Started {
+    let url = field.url(HOST, path);
+    Started::new(&mut field.queue.command(&[&["watch", &url, "--every", "1s"], more].concat()))
+}
+
+#[test]
+fn a_change_is_printed_by_line_and_noise_is_none() {
+    let board = Board::default();
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", board.page())));
+    let watching = watch(&field, "/", &["--on-change", "cat >> seen.jsonl"]);
+    field.wait_for(HOST, 3);
+    board.change();
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 2);
+    watching.signal("INT");
+    let ran = watching.end();
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "one change, though the clock goes: {ran:?}");
+    assert!(lines[0].ends_with(&field.url(HOST, "/")), "{ran:?}");
+    assert_eq!(lines[1..], ["  - A boat costs 10 euros a day.", "  + A boat costs 11 euros a day."]);
+
+    let told = field.lines("seen.jsonl");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["url"], field.url(HOST, "/").as_str());
+    assert_eq!(told[0]["added"], serde_json::json!(["A boat costs 11 euros a day."]));
+    let times = field.times(HOST, "/");
+    let least = jiff::SignedDuration::from_millis(1000) - web::TOLERANCE;
+    for pair in times.windows(2) {
+        assert!(pair[1].duration_since(pair[0]) >= least, "{times:?}");
+    }
+    field.assert_audit();
+}
+
+#[test]
+fn every_byte_counts_if_that_is_asked_for() {
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", Board::default().page())));
+    let watching = watch(&field, "/", &["--exact", "--json"]);
+    field.wait_for(HOST, 3);
+    watching.signal("TERM");
+    let ran = watching.end();
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let rows: Vec<Value> = ran.rows();
+    assert!(rows.len() >= 2, "the clock counts: {ran:?}");
+    assert!(rows.iter().all(|row| row["url"] == field.url(HOST, "/").as_str() && row["at"].is_string()));
+}
+
+#[test]
+fn a_page_that_has_not_changed_is_not_sent_again() {
+    let board = Board::default();
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", board.tagged())));
+    let watching = watch(&field, "/", &["--json"]);
+    field.wait_for(HOST, 3);
+    board.change();
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 2);
+    watching.signal("INT");
+    let rows = watching.end().good_rows();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["removed"], serde_json::json!(["Rule number 0 applies to all who come here."]));
+
+    let pages: Vec<_> = field.seen().into_iter().filter(|seen| seen.path == "/").collect();
+    assert_eq!((pages[0].status, pages[0].if_none_match.as_deref()), (Some(200), None));
+    let tags: Vec<_> = pages.iter().skip(1).map(|seen| seen.if_none_match.as_deref()).collect();
+    assert!(tags.iter().all(|tag| matches!(tag, Some("\"v0\"" | "\"v1\""))), "{tags:?}");
+    let statuses: Vec<_> = pages.iter().map(|seen| seen.status.unwrap_or_default()).collect();
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 2, "{statuses:?}");
+    assert!(statuses.contains(&304), "{statuses:?}");
+}
+
+#[test]
+fn what_was_watched_is_remembered() {
+    let board = Board::default();
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", board.page())));
+    for _ in 0..2 {
+        let before = field.paths(HOST).len();
+        let watching = watch(&field, "/", &["--json"]);
+        field.wait_for(HOST, before + 1);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        watching.signal("INT");
+        watching.end().good_rows();
+        board.change();
+    }
+    let before = field.paths(HOST).len();
+    let watching = watch(&field, "/", &["--json"]);
+    field.wait_for(HOST, before + 1);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    watching.signal("INT");
+    let rows = watching.end().good_rows();
+    assert_eq!(rows.len(), 1, "changed while nobody watched: {rows:?}");
+    assert_eq!(rows[0]["removed"], serde_json::json!(["A boat costs 11 euros a day."]));
+}
+
+#[test]
+fn only_the_part_that_is_named_counts() {
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", |asked: &Asked<'_>| {
+        let text = format!(
+            "<main><p>Visitors so far: {}</p><p id=\"rule\">No boats on Monday at all.</p></main>",
+            asked.now
+        );
+        Answer::html(text)
+    })));
+    let watching = watch(&field, "/", &["--json", "--content", "#rule"]);
+    field.wait_for(HOST, 3);
+    watching.signal("INT");
+    assert_eq!(watching.end().good_rows().len(), 0);
+}
+
+const COLLECTION: &str =
+    "[[collections]]\nid = \"c\"\n[[profiles]]\nid = \"p\"\ncollection = \"c\"\nscope = \"host\"\n";
+
+/// Adds collections, profiles and seeds to the configuration.
+fn harvest(field: &Field, every: &str, seeds: &[&str]) {
+    let mut text = format!(
+        "contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\n{COLLECTION}every = {every:?}\n"
+    );
+    for host in seeds {
+        text.push_str(&format!("[[seeds]]\nurl = \"{}\"\nprofiles = [\"p\"]\n", field.url(host, "/")));
+    }
+    field.configure(&text);
+}
+
+#[test]
+fn a_run_fetches_all_seeds_and_ends_when_nothing_is_due() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 3)).host(plain_host(OFFICE, 4)));
+    harvest(&field, "1h", &[HOST, OFFICE]);
+    let ran = field.run(&["run", "--until-idle", "--out", "pages.jsonl"]);
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+    assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(3, 1), each(4, 1)));
+    assert_eq!(field.lines("pages.jsonl").len(), 9);
+    // Nothing is due again for an hour.
+    assert_eq!(field.run(&["run", "--until-idle"]).status, 0);
+    assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(3, 1), each(4, 1)));
+    field.assert_polite(2, std::time::Duration::from_millis(50));
+    field.assert_audit();
+}
+
+#[test]
+fn a_run_comes_back_writes_down_changes_and_drains() {
+    let board = Board::default();
+    let host = plain_host(HOST, 2).made("/1", board.page());
+    let field = Field::new(Site::new().host(host));
+    harvest(&field, "1s", &[HOST]);
+    let command =
+        ["run", "--out", "pages.jsonl", "--changes", "changes.jsonl", "--on-change", "cat >> told.jsonl"];
+    let running = Started::new(&mut field.queue.command(&command));
+    wait_until("a second look", || field.times(HOST, "/1").len() >= 2);
+    board.change();
+    let before = field.times(HOST, "/1").len();
+    wait_until("two more", || field.times(HOST, "/1").len() >= before + 2);
+    running.signal("TERM");
+    let ran = running.end();
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let changes = field.lines("changes.jsonl");
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0]["url"], field.url(HOST, "/1").as_str());
+    assert_eq!(changes, field.lines("told.jsonl"));
+    assert_eq!(field.lines("pages.jsonl").len(), field.paths(HOST).len(), "what was under way was finished");
+    assert!(field.seen().iter().all(|seen| seen.whole));
+    let events = field.run(&["events", "--json"]).good_rows();
+    let changed =
+        events.iter().filter(|event| event.to_string().contains("A boat costs 11 euros a day.")).count();
+    assert_eq!(changed, 1, "{events:?}");
+    field.assert_audit();
+}
+
+#[test]
+fn a_run_that_is_hung_up_on_reads_its_configuration_again() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 2)).host(plain_host(OFFICE, 2)));
+    harvest(&field, "1h", &[HOST]);
+    let running = Started::new(&mut field.queue.command(&["run"]));
+    field.wait_for(HOST, 3);
+    assert_eq!(field.paths(OFFICE).len(), 0);
+    for round in 1..=2 {
+        harvest(&field, "1h", &[HOST, OFFICE]);
+        running.signal("HUP");
+        field.wait_for(OFFICE, 3);
+        // A second time it finds nothing new, and goes on all the same.
+        std::thread::sleep(std::time::Duration::from_millis(300 * round));
+    }
+    running.signal("TERM");
+    assert_eq!(running.end().status, 0);
+    assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(2, 1), each(2, 1)));
+    field.assert_audit();
+}
