@@ -151,17 +151,21 @@ fn a_body_that_expands_without_end_is_cut_off() {
     assert_eq!(line["title"], "Bomb");
 }
 
+/// What a server does with a request.
+type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
+
+/// Sends `head`, and then a letter now and again, for ever.
+fn drip(stream: &mut TcpStream, head: &str) -> std::io::Result<()> {
+    stream.write_all(head.as_bytes())?;
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        stream.write_all(b"a")?;
+    }
+}
+
 #[test]
 fn servers_that_dawdle_are_given_up() {
     let limits = "connect_timeout = \"1s\"\nanswer_timeout = \"500ms\"\ntimeout = \"1s\"\n";
-    type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
-    fn drip(stream: &mut TcpStream, head: &str) -> std::io::Result<()> {
-        stream.write_all(head.as_bytes())?;
-        loop {
-            std::thread::sleep(Duration::from_millis(50));
-            stream.write_all(b"a")?;
-        }
-    }
     let (late, cut) =
         ("127.0.0.1 did not answer within 500ms", "the page is not whole: the body took too long");
     let table: [(&str, &str, Serve); 4] = [
