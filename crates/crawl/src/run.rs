@@ -94,7 +94,10 @@ impl Crawler {
         let mut shift = Shift::new(self, work);
         loop {
             shift.hand_in(watcher).await?;
-            let asked = *stop.borrow_and_update();
+            let asked = match *stop.borrow_and_update() {
+                Stop::No if watcher.has_enough() => Stop::Drain,
+                asked => asked,
+            };
             if asked == Stop::Now {
                 shift.drop_everything(watcher).await?;
                 return Ok(Ended::Stopped(asked));
@@ -114,6 +117,9 @@ impl Crawler {
             }
             if let Some(nothing) = &nothing {
                 watcher.waits(nothing);
+                if watcher.has_enough() {
+                    continue;
+                }
             }
             shift.wait(nothing, &mut stop).await;
         }

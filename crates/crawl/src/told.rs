@@ -95,4 +95,8 @@ pub trait Watcher: Send {
     fn under_way(&mut self, _count: usize) {}
     /// Nothing can be fetched now, and why.
     fn waits(&mut self, _nothing: &Nothing) {}
+    /// Whether it can take in no more, so that the crawl has to stop when what is under way is finished.
+    fn has_enough(&self) -> bool {
+        false
+    }
 }

@@ -76,10 +76,13 @@ pub(crate) fn configured(mut config: Config, flags: &FetchArgs) -> Config {
     config
 }
 
-/// Refuses to ask strangers without saying who asks.
+/// Refuses to ask strangers without saying who asks, and what cannot be asked for at all.
 pub(crate) fn require_contact(config: &Config, urls: &[String]) -> anyhow::Result<()> {
-    let is_own = |url: &String| FetchUrl::parse_lenient(url).is_ok_and(|url| is_loopback(url.host()));
-    if config.fetch.contact.is_some() || config.fetch.user_agent.is_some() || urls.iter().all(is_own) {
+    let mut is_own = true;
+    for url in urls {
+        is_own &= is_loopback(FetchUrl::parse_lenient(url)?.host());
+    }
+    if config.fetch.contact.is_some() || config.fetch.user_agent.is_some() || is_own {
         return Ok(());
     }
     bail!(

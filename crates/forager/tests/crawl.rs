@@ -190,3 +190,61 @@ fn a_dry_run_shows_the_first_page_and_asks_for_nothing() {
     assert_eq!(rows[0]["url"], field.url(SHOP, "/").as_str());
     assert!(field.seen().is_empty());
 }
+
+#[test]
+fn hosts_are_crawled_side_by_side() {
+    let names = ["a.test", "b.test", "c.test"];
+    let site = names.iter().fold(Site::new(), |site, name| site.host(plain_host(name, 6)));
+    let field = Field::new(site);
+    let urls = names.map(|name| field.url(name, "/"));
+    // A page that is given twice is fetched once.
+    let args = ["crawl", &urls[0], &urls[1], &urls[2], &urls[0], "--delay", "200ms"];
+    let ran = field.run(&args);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let told: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(told.contains(&vec!["fetched", "21"]) && told.contains(&vec!["outcomes.200", "21"]), "{ran:?}");
+    for name in names {
+        assert_eq!(field.counts(name), each(6, 1), "{name}");
+    }
+    let last_of_first = field.seen().iter().rposition(|seen| *seen.host == *"a.test").unwrap();
+    let first_of_last = field.seen().iter().position(|seen| *seen.host == *"c.test").unwrap();
+    assert!(first_of_last < last_of_first, "one waits for the other");
+    field.assert_polite(2, Duration::from_millis(200));
+    assert_eq!(field.assert_audit().len(), 3);
+}
+
+#[test]
+fn a_crawl_stops_when_what_it_finds_cannot_be_written() {
+    for file in ["--out", "--crawl-log"] {
+        let field = Field::new(Site::new().host(plain_host("a.test", 20)));
+        let ran = field.run(&["crawl", &field.url("a.test", "/"), file, "/dev/full"]);
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{file}: {ran:?}");
+        assert!(ran.stderr.contains("cannot write what was fetched: No space left"), "{file}: {ran:?}");
+        assert!(
+            field.paths("a.test").len() < 10,
+            "{file}: what is fetched now is lost: {:?}",
+            field.paths("a.test")
+        );
+    }
+}
+
+#[test]
+fn lines_may_go_to_standard_output() {
+    let field = Field::new(Site::new().host(plain_host("a.test", 2)));
+    let rows = field.run(&["crawl", &field.url("a.test", "/"), "--out", "-"]).good_rows();
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().all(|row| row["status"] == 200));
+}
+
+#[test]
+fn what_cannot_be_crawled_is_named() {
+    let field = Field::strict(Site::new());
+    let table = [("ftp://a.test/", "is not an http or https URL"), ("a b", "is not an absolute URL")];
+    for (url, problem) in table {
+        for command in ["crawl", "watch", "links"] {
+            let ran = field.run(&[command, url]);
+            assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{command} {url}: {ran:?}");
+            assert!(ran.stderr.contains(problem) && ran.stderr.contains(url), "{command} {url}: {ran:?}");
+        }
+    }
+}

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use forager_site::{Host, Seen, Site};
-use web::{Field, LONG, Started, each, page, plain_host};
+use forager_site::{Answer, Host, RetryAfter, Seen, Site};
+use jiff::SignedDuration;
+use web::{Field, LONG, Started, each, page, plain_host, wait_until};
 
 const HOST: &str = "a.test";
 const GAP: Duration = Duration::from_millis(50);
@@ -56,6 +57,11 @@ fn one_interrupt_finishes_what_is_under_way() {
         assert!(field.seen().iter().all(|seen| seen.whole), "{signal}: all of it was read");
 
         field.crawl(HOST, &[]).good_rows();
+        assert_eq!(
+            field.times(HOST, "/robots.txt").len(),
+            1,
+            "{signal}: rules are known since the first time"
+        );
         assert_eq!(field.counts(HOST), each(20, 1), "{signal}");
         assert_eq!(written(&field).len(), 21, "{signal}");
         field.assert_polite(2, GAP);
@@ -96,14 +102,14 @@ fn a_second_interrupt_stops_at_once_and_loses_nothing() {
 
 #[test]
 fn a_crawl_may_be_killed_at_any_moment() {
-    const PAGES: usize = 24;
-    let gap = Duration::from_millis(200);
+    const PAGES: usize = 20;
+    let gap = Duration::from_millis(400);
     let (host, _) = slow_host(PAGES, Duration::from_millis(120));
     let field = Field::new(Site::new().host(host));
-    let more = ["--delay", "200ms"];
+    let more = ["--delay", "400ms"];
     let mut doubtful = BTreeSet::new();
     // Not only when a page has just come: also on the way, and before anything was asked for.
-    for (requests, later) in [(0, 30), (1, 0), (2, 60), (3, 110), (2, 150), (3, 190), (4, 20)] {
+    for (requests, later) in [(0, 30), (1, 0), (2, 60), (1, 110), (2, 150), (1, 300), (2, 20)] {
         let before = field.paths(HOST).len();
         let crawl = Started::new(&mut field.crawl_command(HOST, &more));
         if requests > 0 {
@@ -135,6 +141,78 @@ fn a_crawl_may_be_killed_at_any_moment() {
         .filter(|path| !(whole_lines(&field).contains(path) || doubtful.contains(path)))
         .collect();
     assert!(lost.is_empty(), "not in pages.jsonl: {lost:?}");
+}
+
+/// Stops a crawl in this way, and goes on at once.
+fn stop_and_go_on(field: &Field, more: &[&str], crawl: Started, how: &str) {
+    match how {
+        "KILL" => crawl.kill(),
+        "INT twice" => {
+            crawl.signal("INT");
+            std::thread::sleep(Duration::from_millis(30));
+            crawl.signal("INT");
+            assert!(matches!(crawl.end().status, 11 | 13), "{how}");
+        }
+        signal => {
+            crawl.signal(signal);
+            assert_eq!(crawl.end().status, 11, "{how}");
+        }
+    }
+    field.crawl(HOST, more).good_rows();
+}
+
+const HOW: [&str; 3] = ["KILL", "INT", "INT twice"];
+
+#[test]
+fn a_gap_is_as_long_across_a_restart() {
+    for how in HOW {
+        let field = Field::new(Site::new().host(plain_host(HOST, 3)));
+        let more = ["--delay", "1s"];
+        let crawl = Started::new(&mut field.crawl_command(HOST, &more));
+        field.wait_for(HOST, 2);
+        stop_and_go_on(&field, &more, crawl, how);
+        assert!(field.counts(HOST).len() == 4, "{how}");
+        field.assert_polite(2, Duration::from_secs(1));
+        field.run(&["audit", "--json"]).good_rows();
+    }
+}
+
+#[test]
+fn a_crawl_delay_is_kept_across_a_restart() {
+    for how in HOW {
+        let host = plain_host(HOST, 3).robots("User-agent: *\nCrawl-delay: 1\n");
+        let field = Field::new(Site::new().host(host));
+        let crawl = Started::new(&mut field.crawl_command(HOST, &[]));
+        field.wait_for(HOST, 1);
+        stop_and_go_on(&field, &[], crawl, how);
+        assert!(field.counts(HOST).len() == 4, "{how}");
+        field.assert_polite(1, Duration::from_secs(1));
+        field.run(&["audit", "--json"]).good_rows();
+    }
+}
+
+#[test]
+fn a_host_is_left_alone_as_long_across_a_restart() {
+    for how in HOW {
+        let asked = Arc::new(AtomicBool::new(false));
+        let host = plain_host(HOST, 3).made("/1", move |_| match asked.swap(true, Ordering::SeqCst) {
+            false => Answer::busy(RetryAfter::Seconds(4)),
+            true => page("There", &[]),
+        });
+        let field = Field::new(Site::new().host(host));
+        let more = ["--in-flight", "1"];
+        let crawl = Started::new(&mut field.crawl_command(HOST, &more));
+        wait_until("the refusal to be written down", || {
+            std::fs::read_to_string(field.file("pages.jsonl")).unwrap_or_default().contains("\"status\":503")
+        });
+        stop_and_go_on(&field, &more, crawl, how);
+        let refused = field.times(HOST, "/1")[0];
+        let next = field.seen().into_iter().map(|seen| seen.arrived).find(|at| *at > refused).unwrap();
+        let waited = next.duration_since(refused);
+        assert!(waited >= SignedDuration::from_secs(4), "{how}: {waited:#}");
+        assert_eq!(field.counts(HOST).len(), 4, "{how}");
+        field.run(&["audit", "--json"]).good_rows();
+    }
 }
 
 /// The pages that `pages.jsonl` has. A line that a crash broke off is none.

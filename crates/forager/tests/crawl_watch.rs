@@ -60,7 +60,8 @@ fn watch(field: &Field, path: &str, more: &[&str]) -> Started {
 fn a_change_is_printed_by_line_and_noise_is_none() {
     let board = Board::default();
     let field = Field::new(Site::new().host(Host::new(HOST).made("/", board.page())));
-    let watching = watch(&field, "/", &["--on-change", "cat >> seen.jsonl"]);
+    // A page that is given twice is one.
+    let watching = watch(&field, "/", &["--on-change", "cat >> seen.jsonl", &field.url(HOST, "/")]);
     field.wait_for(HOST, 3);
     board.change();
     let before = field.paths(HOST).len();

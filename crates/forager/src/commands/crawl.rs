@@ -1,7 +1,9 @@
 //! `forager crawl`
 
+use std::collections::HashSet;
+
 use anyhow::bail;
-use forager_core::url::FetchUrl;
+use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::Limits;
 use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter, Planned};
@@ -95,8 +97,16 @@ fn new_job(args: &CrawlArgs, id: String) -> anyhow::Result<NewJob> {
     Ok(NewJob { id, urls: absolute(&args.urls)?, profile, limits })
 }
 
+/// The URLs, each once, however often it is given.
 fn absolute(urls: &[String]) -> anyhow::Result<Vec<String>> {
-    urls.iter().map(|url| Ok(FetchUrl::parse_lenient(url)?.as_str().to_owned())).collect()
+    let (mut known, mut distinct) = (HashSet::new(), Vec::new());
+    for url in urls {
+        let url = FetchUrl::parse_lenient(url)?;
+        if known.insert(url.identity(&IdentityOptions::default())) {
+            distinct.push(url.as_str().to_owned());
+        }
+    }
+    Ok(distinct)
 }
 
 /// The name of the job of a command: the first host, and what tells it from other crawls of that host.

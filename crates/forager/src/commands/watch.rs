@@ -1,11 +1,13 @@
 //! `forager watch`
 
+use std::collections::HashSet;
+
 use forager_core::order::Order;
 use forager_core::scope::config::{ChangeBy, Reading};
 use forager_core::scope::extent::Kind as ScopeKind;
 use forager_core::scope::{Profile, Seed};
 use forager_core::sentinel::schedule::ScheduleConfig;
-use forager_core::url::FetchUrl;
+use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Found, PageLine, Stop, Watcher, Work};
 use forager_frontier::Frontier as _;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
@@ -58,10 +60,13 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>
         Some(known) if *known != profile => changes.push(Change::SetProfile(Box::new(profile))),
         Some(_) => {}
     }
-    let mut urls = Vec::new();
+    let (mut urls, mut identities) = (Vec::new(), HashSet::new());
     for url in &args.urls {
         let fetch = FetchUrl::parse_lenient(url)?;
-        let identity = fetch.identity(&forager_core::url::IdentityOptions::default());
+        let identity = fetch.identity(&IdentityOptions::default());
+        if !identities.insert(identity.clone()) {
+            continue;
+        }
         let known = catalog.seed_number(&identity).and_then(|number| catalog.seed(number));
         match known.filter(|row| !row.is_gone) {
             None => changes.push(Change::AddSeed(Seed {

@@ -235,6 +235,10 @@ impl Watcher for View {
         self.flush();
         self.show();
     }
+
+    fn has_enough(&self) -> bool {
+        self.trouble.is_some()
+    }
 }
 
 fn is_skipped(action: Action) -> bool {

@@ -41,8 +41,19 @@ pub(crate) fn reclaim<T: Tx>(tx: &mut T, collection: &str, now: Moment) -> Resul
     let leases: Vec<Lease> =
         tx.expired(Moment::NEVER).into_iter().filter(|lease| is_its(tx, lease)).collect();
     let count = leases.len() as u64;
+    leases.iter().for_each(|lease| wait_anew(tx, lease, now));
     take_back(tx, leases, now)?;
     Ok(count)
+}
+
+/// Whoever held a page may have asked for it until just now, later than it was handed out: its host waits from now on.
+fn wait_anew<T: Tx>(tx: &mut T, lease: &Lease, now: Moment) {
+    let Some(standing) = tx.standing(lease.entry) else { return };
+    let (_, id) = tx.queue_parts(standing.queue);
+    let mut host = tx.host(id).clone();
+    let wait = host.shortest_delay(&tx.settings().politeness, false);
+    host.next_allowed = host.next_allowed.max(now.after_millis(wait));
+    tx.set_host(id, host);
 }
 
 fn take_back<T: Tx>(tx: &mut T, leases: Vec<Lease>, now: Moment) -> Result<()> {
