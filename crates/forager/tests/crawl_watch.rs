@@ -165,13 +165,12 @@ const COLLECTION: &str =
 
 /// Adds collections, profiles and seeds to the configuration.
 fn harvest(field: &Field, every: &str, seeds: &[&str]) {
-    let mut text = format!(
+    let head = format!(
         "contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\n{COLLECTION}every = {every:?}\n"
     );
-    for host in seeds {
-        text.push_str(&format!("[[seeds]]\nurl = \"{}\"\nprofiles = [\"p\"]\n", field.url(host, "/")));
-    }
-    field.configure(&text);
+    let seed = |host: &&str| format!("[[seeds]]\nurl = \"{}\"\nprofiles = [\"p\"]\n", field.url(host, "/"));
+    let seeds: Vec<String> = seeds.iter().map(seed).collect();
+    field.configure(&(head + &seeds.concat()));
 }
 
 #[test]
@@ -212,9 +211,8 @@ fn a_run_comes_back_writes_down_changes_and_drains() {
     assert_eq!(field.lines("pages.jsonl").len(), field.paths(HOST).len(), "what was under way was finished");
     assert!(field.seen().iter().all(|seen| seen.whole));
     let events = field.run(&["events", "--json"]).good_rows();
-    let changed =
-        events.iter().filter(|event| event.to_string().contains("A boat costs 11 euros a day.")).count();
-    assert_eq!(changed, 1, "{events:?}");
+    let told = events.iter().filter(|event| event.to_string().contains("A boat costs 11 euros a day."));
+    assert_eq!(told.count(), 1, "{events:?}");
     field.assert_audit();
 }
 
