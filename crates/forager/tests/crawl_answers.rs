@@ -154,9 +154,12 @@ fn without_robots_txt_everything_is_allowed() {
     field.assert_audit();
 }
 
+/// A name, and what robots.txt is answered with.
+type Case = (&'static str, fn() -> Answer);
+
 #[test]
 fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
-    let table: [(&str, fn() -> Answer); 3] = [
+    let table: [Case; 3] = [
         ("500", || Answer::error(500)),
         ("429", || Answer::error(429)),
         ("cut off", || Answer::text("User-agent: *\nDisallow:\n").cut_after(3)),
