@@ -41,7 +41,9 @@ pub(crate) fn reclaim<T: Tx>(tx: &mut T, collection: &str, now: Moment) -> Resul
     let leases: Vec<Lease> =
         tx.expired(Moment::NEVER).into_iter().filter(|lease| is_its(tx, lease)).collect();
     let count = leases.len() as u64;
-    leases.iter().for_each(|lease| wait_anew(tx, lease, now));
+    for lease in &leases {
+        wait_anew(tx, lease, now);
+    }
     take_back(tx, leases, now)?;
     Ok(count)
 }
