@@ -151,17 +151,20 @@ fn a_body_that_expands_without_end_is_cut_off() {
     assert_eq!(line["title"], "Bomb");
 }
 
+type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
+
+/// Sends this, and then a letter at a time without end.
+fn drip(stream: &mut TcpStream, head: &str) -> std::io::Result<()> {
+    stream.write_all(head.as_bytes())?;
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        stream.write_all(b"a")?;
+    }
+}
+
 #[test]
 fn servers_that_dawdle_are_given_up() {
     let limits = "connect_timeout = \"1s\"\nanswer_timeout = \"500ms\"\ntimeout = \"1s\"\n";
-    type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
-    fn drip(stream: &mut TcpStream, head: &str) -> std::io::Result<()> {
-        stream.write_all(head.as_bytes())?;
-        loop {
-            std::thread::sleep(Duration::from_millis(50));
-            stream.write_all(b"a")?;
-        }
-    }
     let (late, cut) =
         ("127.0.0.1 did not answer within 500ms", "the page is not whole: the body took too long");
     let table: [(&str, &str, Serve); 4] = [
@@ -184,7 +187,6 @@ fn servers_that_dawdle_are_given_up() {
 
 #[test]
 fn answers_that_are_not_whole_or_no_answers_are_errors() {
-    type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
     let table: [(&str, Serve); 4] = [
         ("shorter than it says", |_, stream| {
             stream.write_all(

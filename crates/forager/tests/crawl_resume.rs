@@ -92,7 +92,9 @@ fn a_second_interrupt_stops_at_once_and_loses_nothing() {
     is_quick.store(true, Ordering::SeqCst);
     field.crawl(HOST, &[]).good_rows();
     let mut want = each(8, 1);
-    dropped.into_iter().for_each(|path| *want.get_mut(&path).unwrap() += 1);
+    for path in dropped {
+        *want.get_mut(&path).unwrap() += 1;
+    }
     assert_eq!(field.counts(HOST), want);
     assert_eq!(written(&field).len(), 9);
     field.assert_polite(2, GAP);
@@ -195,9 +197,9 @@ fn a_crawl_delay_is_kept_across_a_restart() {
 fn a_host_is_left_alone_as_long_across_a_restart() {
     for how in HOW {
         let asked = Arc::new(AtomicBool::new(false));
-        let host = plain_host(HOST, 3).made("/1", move |_| match asked.swap(true, Ordering::SeqCst) {
-            false => Answer::busy(RetryAfter::Seconds(4)),
-            true => page("There", &[]),
+        let host = plain_host(HOST, 3).made("/1", move |_| {
+            let is_first = !asked.swap(true, Ordering::SeqCst);
+            if is_first { Answer::busy(RetryAfter::Seconds(4)) } else { page("There", &[]) }
         });
         let field = Field::new(Site::new().host(host));
         let more = ["--in-flight", "1"];

@@ -5,6 +5,7 @@
 mod common;
 mod web;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -169,7 +170,7 @@ fn harvest(field: &Field, every: &str, seeds: &[&str]) {
         "contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\n{COLLECTION}every = {every:?}\n"
     );
     for host in seeds {
-        text.push_str(&format!("[[seeds]]\nurl = \"{}\"\nprofiles = [\"p\"]\n", field.url(host, "/")));
+        writeln!(text, "[[seeds]]\nurl = \"{}\"\nprofiles = [\"p\"]", field.url(host, "/")).unwrap();
     }
     field.configure(&text);
 }
@@ -212,9 +213,9 @@ fn a_run_comes_back_writes_down_changes_and_drains() {
     assert_eq!(field.lines("pages.jsonl").len(), field.paths(HOST).len(), "what was under way was finished");
     assert!(field.seen().iter().all(|seen| seen.whole));
     let events = field.run(&["events", "--json"]).good_rows();
-    let changed =
+    let in_events =
         events.iter().filter(|event| event.to_string().contains("A boat costs 11 euros a day.")).count();
-    assert_eq!(changed, 1, "{events:?}");
+    assert_eq!(in_events, 1, "{events:?}");
     field.assert_audit();
 }
 

@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use crate::common::{Queue, Ran, run_command};
 
 /// Longer than anything takes that works, also on a machine with much else to do.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 /// By how much a request may arrive later than it was sent: a busy machine takes its time.
 pub(crate) const TOLERANCE: SignedDuration = SignedDuration::from_millis(120);
