@@ -53,15 +53,15 @@ fn a_slip_names_the_key_the_line_and_the_nearest_key() {
 
 #[test]
 fn the_names_of_hosts_are_not_taken_for_slips() {
+    type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str);
     let file = "[fetch]\nresolve = { \"a.test\" = [\"127.0.0.2\"] }\n";
     let variable = ("FORAGER_FETCH__RESOLVE", "{ \"a.test\" = [\"127.0.0.3\"] }");
-    let none: &[(&str, &str)] = &[];
-    let cases = [
-        ("a file", file, none, "fetch.resolve.a.test = [\"127.0.0.2\"] # forager.toml:2"),
+    let cases: [Case<'_>; 2] = [
+        ("a file", file, &[], "fetch.resolve.a.test = [\"127.0.0.2\"] # forager.toml:2"),
         (
             "a variable",
             "",
-            &[variable][..],
+            &[variable],
             "fetch.resolve.a.test = [\"127.0.0.3\"] # environment FORAGER_FETCH__RESOLVE",
         ),
     ];

@@ -154,18 +154,15 @@ fn without_robots_txt_everything_is_allowed() {
     field.assert_audit();
 }
 
-/// A name, and what robots.txt is answered with.
-type Case = (&'static str, fn() -> Answer);
-
 #[test]
 fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
-    let table: [Case; 3] = [
-        ("500", || Answer::error(500)),
-        ("429", || Answer::error(429)),
-        ("cut off", || Answer::text("User-agent: *\nDisallow:\n").cut_after(3)),
+    let table = [
+        ("500", Answer::error(500)),
+        ("429", Answer::error(429)),
+        ("cut off", Answer::text("User-agent: *\nDisallow:\n").cut_after(3)),
     ];
     for (name, answer) in table {
-        let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer())));
+        let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer)));
         field.crawl(HOST, &[]).good_rows();
         assert_eq!(field.paths(HOST), Vec::<String>::new(), "{name}");
         let lines = field.lines("pages.jsonl");

@@ -151,10 +151,9 @@ fn a_body_that_expands_without_end_is_cut_off() {
     assert_eq!(line["title"], "Bomb");
 }
 
-/// What a server does with a request.
 type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
 
-/// Sends `head`, and then a letter now and again, for ever.
+/// Sends this, and then a letter at a time without end.
 fn drip(stream: &mut TcpStream, head: &str) -> std::io::Result<()> {
     stream.write_all(head.as_bytes())?;
     loop {
@@ -188,7 +187,6 @@ fn servers_that_dawdle_are_given_up() {
 
 #[test]
 fn answers_that_are_not_whole_or_no_answers_are_errors() {
-    type Serve = fn(&str, &mut TcpStream) -> std::io::Result<()>;
     let table: [(&str, Serve); 4] = [
         ("shorter than it says", |_, stream| {
             stream.write_all(

@@ -198,8 +198,8 @@ fn a_host_is_left_alone_as_long_across_a_restart() {
     for how in HOW {
         let asked = Arc::new(AtomicBool::new(false));
         let host = plain_host(HOST, 3).made("/1", move |_| {
-            let is_again = asked.swap(true, Ordering::SeqCst);
-            if is_again { page("There", &[]) } else { Answer::busy(RetryAfter::Seconds(4)) }
+            let is_first = !asked.swap(true, Ordering::SeqCst);
+            if is_first { Answer::busy(RetryAfter::Seconds(4)) } else { page("There", &[]) }
         });
         let field = Field::new(Site::new().host(host));
         let more = ["--in-flight", "1"];

@@ -6,6 +6,7 @@ use super::{Tx, settle};
 use crate::catalog::CollectionRow;
 use crate::entry::{HostId, Record};
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::moment::Moment;
 use crate::verbs::{FetchRow, Note, text_key};
 
@@ -56,11 +57,18 @@ fn slow_down<T: Tx>(tx: &mut T, host: &str, delay: Option<Interval>, now: Moment
     tx.set_host(id, host);
 }
 
-/// Appends a fetch to the log, with the limits that its host has now.
+/// Appends a fetch to the log, with the limits that its host has now. The wait of the host counts from when the request was
+/// sent, which is later than the page was handed out; no other process could know.
 pub(super) fn log_fetch<T: Tx>(tx: &mut T, host: HostId, is_plain: bool, fetch: FetchRow) {
     let (state, politeness) = (tx.host(host), tx.settings().politeness);
     let least_gap = state.shortest_delay(&politeness, is_plain);
     let most_in_flight = state.in_flight_limit(&politeness, is_plain);
+    // Nothing is sent after its answer, whatever a report says.
+    let next_allowed = fetch.started.min(fetch.ended).after_millis(least_gap);
+    if !is_plain && next_allowed > state.next_allowed {
+        let state = Host { next_allowed, ..state.clone() };
+        tx.set_host(host, state);
+    }
     tx.log_fetch(FetchRow { least_gap, most_in_flight, ..fetch });
 }
 
