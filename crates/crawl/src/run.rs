@@ -78,9 +78,17 @@ impl Crawler {
         let pace = Arc::new(Pace::new(clock));
         let office =
             Office::new(frontier.clone(), http.clone(), (clock, pace.clone()), product_token.clone());
-        let introduced = std::sync::Mutex::default();
-        let visitor =
-            Visitor { frontier: frontier.clone(), http, office, clock, pace, product_token, introduced };
+        let (sent, introduced) = (std::sync::Mutex::default(), std::sync::Mutex::default());
+        let visitor = Visitor {
+            frontier: frontier.clone(),
+            http,
+            office,
+            clock,
+            pace,
+            product_token,
+            sent,
+            introduced,
+        };
         Ok(Self { visitor: Arc::new(visitor), frontier, config, clock })
     }
 
@@ -210,6 +218,7 @@ impl<'c> Shift<'c> {
         let (mut reports, mut lines, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         for over in std::mem::take(&mut self.finished) {
             self.under_way.retain(|token| *token != over.leased.token);
+            self.crawler.visitor.was_reported(over.leased.token);
             match over.turn? {
                 Turn::Reported(report, line) => {
                     reports.push(*report);
@@ -263,8 +272,10 @@ impl<'c> Shift<'c> {
     async fn drop_everything(&mut self, watcher: &mut dyn Watcher) -> Result<()> {
         self.visits.shutdown().await;
         self.hand_in(watcher).await?;
-        let now = self.crawler.clock.now();
-        self.crawler.frontier.release(&std::mem::take(&mut self.under_way), now).await?;
+        let (frontier, now) = (&self.crawler.frontier, self.crawler.clock.now());
+        // Whoever was asked was asked, though nobody waited for the answer.
+        frontier.note(&self.crawler.visitor.take_unreported(), now).await?;
+        frontier.release(&std::mem::take(&mut self.under_way), now).await?;
         Ok(())
     }
 }

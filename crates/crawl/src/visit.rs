@@ -1,13 +1,13 @@
 //! One turn of a page: may it be fetched, what was the answer, what does it mean.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
 use forager_fetch::robots::Ruling;
-use forager_frontier::entry::How;
-use forager_frontier::verbs::{FetchError, Leased, Link, Report, Sent, text_key};
+use forager_frontier::entry::{How, Token};
+use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, text_key};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 
@@ -27,6 +27,8 @@ pub(crate) struct Visitor {
     pub(crate) clock: Clock,
     pub(crate) pace: Arc<Pace>,
     pub(crate) product_token: String,
+    /// Requests that were sent, of pages that are not reported yet.
+    pub(crate) sent: Mutex<HashMap<Token, FetchRow>>,
     /// Sites whose sitemaps a collection was told of.
     pub(crate) introduced: Mutex<HashSet<(String, String)>>,
 }
@@ -73,6 +75,7 @@ impl Visitor {
         }
         line.at = self.pace.turn(url.host(), leased.least_gap).await;
         report.fetch = Some(Sent { at: Moment::of(line.at), robots: line.robots.clone() });
+        self.note_sent(leased, &url, &line);
         match self.get(request(&url, leased)).await {
             Ok(response) => self.take_in(&response, (&url, leased), options, &mut report, &mut line).await?,
             Err(failure) => {
@@ -87,6 +90,32 @@ impl Visitor {
             report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
         }
         Ok(Turn::Reported(Box::new(report), Box::new(line)))
+    }
+
+    /// Keeps in mind that a request was sent, until its page is reported.
+    fn note_sent(&self, leased: &Leased, url: &FetchUrl, line: &PageLine) {
+        let row = FetchRow {
+            started: Moment::of(line.at),
+            collection: leased.collection.clone(),
+            host: url.host().to_owned(),
+            url: leased.url.clone(),
+            result: "stopped".to_owned(),
+            robots: line.robots.clone(),
+            ..FetchRow::default()
+        };
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(leased.token, row);
+    }
+
+    /// A page was reported, so that its request is in the log.
+    pub(crate) fn was_reported(&self, token: Token) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
+    }
+
+    /// The requests that were sent and will not be reported, for the log.
+    pub(crate) fn take_unreported(&self) -> Vec<Note> {
+        let sent = std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = Moment::of(self.clock.now());
+        sent.into_values().map(|row| Note::Fetch(FetchRow { ended, ..row })).collect()
     }
 
     /// Whether this is the first page of its site that this crawl fetches for a collection: it brings along the

@@ -100,6 +100,7 @@ fn a_second_interrupt_stops_at_once_and_loses_nothing() {
     field.assert_polite(2, GAP);
     let audit = field.run(&["audit", "--json"]).good_rows();
     assert_eq!(audit.len(), 1);
+    assert_eq!(audit[0]["fetches"], field.seen().len(), "requests that nobody waited for are in the log too");
 }
 
 #[test]
