@@ -111,7 +111,7 @@ def all_runs(options):
         for turn in range(options.rounds):
             for name, command in commands(options, site).items():
                 # It takes longer than all the others together, and varies little.
-                if turn > 0 and name == "Scrapy":
+                if turn < options.rounds - 1 and name == "Scrapy":
                     continue
                 print(f"{name}, {turn + 1} of {options.rounds} ...", file=sys.stderr)
                 run = measure(name, command, site, options)
