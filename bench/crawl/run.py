@@ -61,7 +61,8 @@ def commands(options, site):
         "colly": [tools / "colly", hosts, port],
         "Scrapy": [*spider, "-s", "JOBDIR=job"],
     }
-    return {name: command for name, command in found.items() if pathlib.Path(command[0]).exists()}
+    wanted = {name: command for name, command in found.items() if name not in options.without}
+    return {name: command for name, command in wanted.items() if pathlib.Path(command[0]).exists()}
 
 
 def measure(name, command, site, options):
@@ -87,6 +88,7 @@ def measure(name, command, site, options):
         "cpu": (usage.ru_utime + usage.ru_stime) / counts["requests"],
         "serverCpu": (site.processor_time() - served) / counts["requests"],
         "memory": usage.ru_maxrss * 1024,
+        "load": os.getloadavg()[0],
         "seconds": seconds,
         **counts,
     }
@@ -109,7 +111,7 @@ def all_runs(options):
         for turn in range(options.rounds):
             for name, command in commands(options, site).items():
                 # It takes longer than all the others together, and varies little.
-                if turn > 0 and name == "Scrapy":
+                if turn < options.rounds - 1 and name == "Scrapy":
                     continue
                 print(f"{name}, {turn + 1} of {options.rounds} ...", file=sys.stderr)
                 run = measure(name, command, site, options)
@@ -152,18 +154,21 @@ def table(runs):
 
 def ratios(runs):
     ours = middle(runs["Forager"], "perSecond")
-    yield "| Forager to | goal | measured | |"
-    yield "|---|--:|--:|---|"
+    cheaper = middle(runs["Forager"], "cpu")
+    yield "| Forager to | goal | pages/s | | less processor time a page |"
+    yield "|---|--:|--:|---|--:|"
     for name, goal in GOALS.items():
         if name not in runs:
-            yield f"| {name} | {goal:g} | - | not installed |"
+            yield f"| {name} | {goal:g} | - | left out | - |"
             continue
         ratio = ours / middle(runs[name], "perSecond")
-        yield f"| {name} | {goal:g} | {ratio:.2f} | {'reached' if ratio >= goal else 'not reached'} |"
+        less = middle(runs[name], "cpu") / cheaper
+        yield f"| {name} | {goal:g} × | {ratio:.2f} × | {'reached' if ratio >= goal else 'not reached'} | {less:.2f} × |"
 
 
 def report(options, runs, memory, load):
     """The whole file."""
+    loads = [run["load"] for its in runs.values() for run in its]
     date = datetime.date.today().isoformat()
     pages = options.hosts * options.pages
     ours = runs["Forager"]
@@ -172,13 +177,13 @@ def report(options, runs, memory, load):
         f"`make bench-crawl`: {options.hosts} hosts on loopback with {options.pages} pages each, {pages:,} in all, "
         f"{options.bytes:,} bytes and 22 links a page; no delay, 2 in flight a host, robots.txt obeyed. "
         f"{os.cpu_count()} cores, the server on the same machine and in one thread. "
-        f"The load of the machine was {load:.1f} before the runs began"
-        f"{', as other work went on beside them' if load > 0.5 else ''}.\n"
+        f"The load of the machine was {load:.1f} before the runs began, and {min(loads):.1f} to {max(loads):.1f} at "
+        f"their ends{': other work went on beside them, and every rate is lower for it' if load > 0.5 else ''}.\n"
     )
     yield (
         f"The median of {options.rounds} runs in turns (of Scrapy, one run). Pages are requests that the server counted; "
         "time, processor time and memory are those of the whole process. Scrapy keeps its queue in a JOBDIR, "
-        "colly in memory; with Forager, what was reported survives the end of the process at any moment. "
+        "colly in memory (its queue with 2 workers a host; its asynchronous mode is slower); with Forager, what was reported survives the end of the process at any moment. "
         "wrk asks for the pages of one host again and again over 200 connections and reads nothing of them.\n"
     )
     yield from table(runs)
@@ -198,6 +203,7 @@ def arguments():
     parser.add_argument("--bytes", type=int, default=20 * 1024, help="of each page")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each but Scrapy")
     parser.add_argument("--memory", type=int, nargs="*", default=[], help="also tell the memory at so many pages")
+    parser.add_argument("--without", nargs="*", default=[], choices=list(GOALS), help="leave these out")
     parser.add_argument("--tools", type=pathlib.Path, required=True, help="where the others are installed")
     parser.add_argument("--binaries", type=pathlib.Path, required=True, help="where our examples are")
     parser.add_argument("--out", type=pathlib.Path, help="write the report to this folder, under today's date")
