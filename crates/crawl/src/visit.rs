@@ -152,7 +152,7 @@ impl Visitor {
         report.status = Some(response.status);
         report.bytes = response.wire_bytes;
         report.retry_after = response.retry_after(self.clock.now());
-        if let Some(cut @ (CutOff::Broken | CutOff::Time)) = response.cut_off {
+        if let Some(cut @ (CutOff::Broken | CutOff::Time | CutOff::BadEncoding)) = response.cut_off {
             report.error = Some(if cut == CutOff::Time { FetchError::Timeout } else { FetchError::Network });
             line.error = Some(format!("the page is not whole: {cut}"));
             return Ok(());

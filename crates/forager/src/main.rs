@@ -83,6 +83,7 @@ fn status_of_failed_crawl(error: &anyhow::Error) -> u8 {
     let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));
     match of_queue {
         _ if is_full => 3,
+        _ if store::is_locked(error) => 8,
         Some(Error::Configuration(_) | Error::NotFound { .. } | Error::Exists { .. }) | None => 4,
         Some(_) => 8,
     }

@@ -1,5 +1,6 @@
 //! `forager run`
 
+use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::Frontier as _;
 use forager_frontier::catalog::Kind;
@@ -13,7 +14,7 @@ use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, with_signals};
-use crate::progress;
+use crate::{progress, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let ended = with_signals(async |signals| {
@@ -35,6 +36,11 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
 /// Works until it is told to stop, or to read the configuration again.
 async fn work(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
     let config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
+    if config.seeds.is_empty() && !store::is_there(&args.place)? {
+        bail!(
+            "there is nothing to crawl; write a configuration with \"forager init\", or name one with --config"
+        );
+    }
     let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
     let files = Files::open(args.out.as_deref(), None, None)?;
     let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;

@@ -121,6 +121,8 @@ impl Watcher for Watched {
         }
         if let Some(error) = &page.error {
             output::complain(format_args!("{}: {error}", page.url));
+        } else if let Some(status) = page.status.filter(|status| *status >= 400) {
+            output::complain(format_args!("{} answers {status}", page.url));
         } else if let Some(target) = &page.redirect {
             output::complain(format_args!("{} redirects to {target}; watch that page instead", page.url));
         }
