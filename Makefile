@@ -42,8 +42,8 @@ core: ## Build and test core by itself, and check what it depends on
 		echo 'core must not depend on I/O, threads, logging or a random source: see above' >&2; exit 1; fi
 
 .PHONY: check-all
-check-all: ## Run all tests
-	cargo test --workspace --locked
+check-all: ## Run all tests, against a PostgreSQL server of their own, which is installed where it is missing
+	scripts/postgres run cargo test --workspace --locked
 
 # The flags that `cargo fuzz` would set, so that it need not be installed.
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -26,7 +26,7 @@ pub(crate) use explain::explain;
 pub(crate) use hosts::{hosts, leave, set_hosts, visit};
 pub(crate) use image::{export, import};
 pub(crate) use jobs::{jobs, start_job, steer_job};
-pub(crate) use lease::lease;
+pub(crate) use lease::{lease, wake};
 pub(crate) use notes::{note, noted};
 pub(crate) use read::{entry, list, plan, stats};
 
@@ -56,6 +56,18 @@ pub(crate) struct Wanted {
     pub(crate) collections: Vec<CollectionId>,
     /// Those with this key.
     pub(crate) key: Option<String>,
+    /// How many entries are asked for, so that a store that has far to go for them can fetch them together.
+    pub(crate) most: usize,
+    /// How many of them may be of one host.
+    pub(crate) per_host: usize,
+}
+
+/// Which entries a call looks through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Within {
+    Everything,
+    Collection(CollectionId),
+    Queue(QueueId),
 }
 
 /// What the queues that are wanted wait for.
@@ -170,6 +182,7 @@ pub(crate) trait Tx {
     /// Up to `limit` entries after `after` that `keep` wants, in the order of their numbers.
     fn scan(
         &self,
+        within: Within,
         after: Option<EntryId>,
         limit: usize,
         keep: &mut dyn FnMut(EntryId, &Standing) -> bool,

@@ -64,6 +64,12 @@ pub enum Error {
         /// What went wrong, and what to do.
         problem: String,
     },
+    /// The database cannot be used.
+    #[error("the database: {problem}")]
+    Database {
+        /// What went wrong, and what to do.
+        problem: String,
+    },
     /// An earlier write failed, so nothing more is accepted.
     #[error(
         "{}: writing failed at {since} ({problem}); nothing acknowledged is lost: \

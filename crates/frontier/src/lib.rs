@@ -28,5 +28,7 @@ mod small_pages;
 pub use error::{Error, Result};
 pub use moment::Moment;
 pub use settings::Settings;
-pub use store::{Checked, Durability, Embedded, Finding, Memory, Options};
+pub use store::{
+    Checked, Durability, Embedded, Finding, Memory, Options, Postgres, PostgresOptions, PostgresSchema,
+};
 pub use verbs::Frontier;

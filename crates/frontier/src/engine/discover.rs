@@ -56,6 +56,9 @@ pub(super) fn take_in<T: Tx>(
     answers: &mut Vec<Discovery>,
 ) -> Result<()> {
     if finds.collection.spec.kind == Kind::Plain {
+        let wanted: Vec<(&str, &str)> =
+            finds.links.iter().map(|link| (plain_key(link), link.url.as_str())).collect();
+        tx.look_ahead(finds.collection.number, &wanted);
         for link in finds.links {
             answers.push(discover_plain(tx, finds.collection, link, now)?);
         }
@@ -500,7 +503,7 @@ fn discover_plain<T: Tx>(
     link: &Link,
     now: Moment,
 ) -> Result<Discovery> {
-    let key = link.key.as_deref().filter(|key| !key.is_empty()).unwrap_or_else(|| derived_key(&link.url));
+    let key = plain_key(link);
     let invalid = |rule: &str| Discovery { action: Action::Invalid, rule: rule.into() };
     if link.url.is_empty() || key.is_empty() {
         return Ok(invalid("no queue key is given, and none can be derived"));
@@ -523,6 +526,11 @@ fn discover_plain<T: Tx>(
     let record = Record::new(origin, None);
     tx.insert(NewEntry { identity: &link.url, url: &link.url, standing, record });
     Ok(Discovery { action: Action::Added, rule: "new".into() })
+}
+
+/// The queue key of a link: what the client gives, or what clients expect of its URL.
+fn plain_key(link: &Link) -> &str {
+    link.key.as_deref().filter(|key| !key.is_empty()).unwrap_or_else(|| derived_key(&link.url))
 }
 
 /// The queue key that clients expect of a URL: what follows `://`, up to the first of `:`, `/`, `?`, `&`.

@@ -14,7 +14,7 @@ use super::discover::{find_text, known_by};
 use super::lease::{judged_by, scope_entry, wake};
 use super::priority::signals;
 use super::read::{order_key, view};
-use super::{Tx, settle};
+use super::{Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
 use crate::entry::{EntryId, QueueId, Record, Standing, State};
 use crate::error::{Error, Result};
@@ -281,8 +281,8 @@ impl Subject<'_> {
         };
         let own = key(entry, standing);
         let mut before = 0;
-        tx.scan(None, usize::MAX, &mut |id, other| {
-            if other.queue == queue && other.state == State::Queued && key(id, other) < own {
+        tx.scan(Within::Queue(queue), None, usize::MAX, &mut |id, other| {
+            if other.state == State::Queued && key(id, other) < own {
                 before += 1;
             }
             false

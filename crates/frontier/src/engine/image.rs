@@ -6,7 +6,7 @@ use forager_core::url::Identity;
 use super::discover::{find_by, fresh, known_by};
 use super::lease::seed_text;
 use super::priority::{prioritise, thousandths};
-use super::{NewEntry, Tx, settle};
+use super::{NewEntry, Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind};
 use crate::entry::{DEEPEST, EntryId, Standing, State};
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ pub(crate) fn export<T: Tx>(
     settle(tx, now)?;
     let catalog = tx.catalog().clone();
     let row = catalog.require_collection(collection)?;
-    let found = tx.scan(after, limit, &mut |_, standing| tx.queue_parts(standing.queue).0 == row.number);
+    let found = tx.scan(Within::Collection(row.number), after, limit, &mut |_, _| true);
     let images = found.into_iter().map(|entry| image(tx, &catalog, entry));
     images.filter_map(Result::transpose).collect()
 }

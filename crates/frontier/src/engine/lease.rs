@@ -32,7 +32,12 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
     let mut counter = Counter {
         catalog: &catalog,
         request,
-        wanted: Wanted { collections: eligible.open, key: request.host.clone() },
+        wanted: Wanted {
+            collections: eligible.open,
+            key: request.host.clone(),
+            most: request.max,
+            per_host: request.per_host,
+        },
         now,
         leased: Vec::new(),
         served: FxHashMap::default(),
@@ -51,7 +56,7 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
 }
 
 /// Makes ready what is due, and gives those entries another priority whose score steps.
-pub(super) fn wake<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
+pub(crate) fn wake<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
     let catalog = tx.catalog().clone();
     for entry in tx.wake(now) {
         let Some(mut standing) = tx.standing(entry) else { continue };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::discover::{find_text, known_by};
 use super::lease::{is_turn_of_oldest, seed_text, wake};
-use super::{Tx, settle};
+use super::{Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
 use crate::entry::{EntryId, QueueId, Standing, State};
 use crate::error::{Error, Result};
@@ -70,10 +70,10 @@ pub(crate) fn list<T: Tx>(tx: &mut T, filter: &ListFilter, now: Moment) -> Resul
         Some(name) => Some(catalog.require_collection(name)?.number),
         None => None,
     };
+    let within = collection.map_or(Within::Everything, Within::Collection);
     let is_wanted = |standing: &Standing| {
-        let (owner, host) = tx.queue_parts(standing.queue);
+        let (_, host) = tx.queue_parts(standing.queue);
         filter.state.is_none_or(|state| state == standing.state)
-            && collection.is_none_or(|collection| collection == owner)
             && filter.host.as_ref().is_none_or(|key| *key == tx.host_key(host).0)
     };
     let has_text = |url: &str| {
@@ -84,7 +84,7 @@ pub(crate) fn list<T: Tx>(tx: &mut T, filter: &ListFilter, now: Moment) -> Resul
     let mut after = filter.after;
     while page.entries.len() < filter.limit {
         let wanted = filter.limit - page.entries.len();
-        let found = tx.scan(after, wanted, &mut |_, standing| is_wanted(standing));
+        let found = tx.scan(within, after, wanted, &mut |_, standing| is_wanted(standing));
         for &entry in &found {
             if let Some(view) = view(tx, &catalog, entry)?.filter(|view| has_text(&view.url)) {
                 page.entries.push(view);
@@ -149,10 +149,10 @@ fn waiting<T: Tx>(
 ) -> BTreeMap<QueueId, Vec<(EntryId, Standing)>> {
     let collection = filter.collection.as_deref().and_then(|name| catalog.collection(name));
     let mut queues: BTreeMap<QueueId, Vec<(EntryId, Standing)>> = BTreeMap::new();
-    tx.scan(None, usize::MAX, &mut |entry, standing| {
-        let (owner, host) = tx.queue_parts(standing.queue);
+    let within = collection.map_or(Within::Everything, |row| Within::Collection(row.number));
+    tx.scan(within, None, usize::MAX, &mut |entry, standing| {
+        let (_, host) = tx.queue_parts(standing.queue);
         if standing.state == State::Queued
-            && collection.is_none_or(|row| row.number == owner)
             && filter.host.as_ref().is_none_or(|key| *key == tx.host_key(host).0)
         {
             queues.entry(standing.queue).or_default().push((entry, *standing));

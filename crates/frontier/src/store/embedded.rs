@@ -50,7 +50,7 @@ use tokio::sync::watch;
 pub use self::check::{Checked, Finding};
 use self::disk::Disk;
 use self::inner::Inner;
-use super::LocalStore;
+use super::Store;
 use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::settings::Settings;
@@ -261,13 +261,13 @@ impl Guarded {
     }
 }
 
-impl LocalStore for Embedded {
+impl Store for Embedded {
     type Tx = Inner;
 
-    fn transact<R>(
+    async fn transact<R: Send>(
         &self,
         now: Option<Moment>,
-        call: impl FnOnce(&mut Inner, Moment) -> Result<R>,
+        call: impl Fn(&mut Inner, Moment) -> Result<R> + Send + Sync,
     ) -> Result<R> {
         let mut guarded = self.lock();
         guarded.begin(now)?;

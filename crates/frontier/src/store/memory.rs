@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use super::LocalStore;
+use super::Store;
 use crate::catalog::{Catalog, Kind, Rows};
-use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted};
+use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight, Opens};
@@ -32,13 +32,13 @@ impl Memory {
     }
 }
 
-impl LocalStore for Memory {
+impl Store for Memory {
     type Tx = Model;
 
-    fn transact<R>(
+    async fn transact<R: Send>(
         &self,
         now: Option<Moment>,
-        call: impl FnOnce(&mut Model, Moment) -> Result<R>,
+        call: impl Fn(&mut Model, Moment) -> Result<R> + Send + Sync,
     ) -> Result<R> {
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         // A copy is what makes a failed call undone: simple, and right.
@@ -432,11 +432,19 @@ impl Tx for Model {
 
     fn scan(
         &self,
+        within: Within,
         after: Option<EntryId>,
         limit: usize,
         keep: &mut dyn FnMut(EntryId, &Standing) -> bool,
     ) -> Vec<EntryId> {
-        let later = self.live().filter(|(id, _)| after.is_none_or(|after| *id > after));
+        let is_within = |standing: &Standing| match within {
+            Within::Everything => true,
+            Within::Collection(collection) => self.queue_parts(standing.queue).0 == collection,
+            Within::Queue(queue) => standing.queue == queue,
+        };
+        let later = self
+            .live()
+            .filter(|(id, entry)| after.is_none_or(|after| *id > after) && is_within(&entry.standing));
         later.filter(|(id, entry)| keep(*id, &entry.standing)).take(limit).map(|(id, _)| id).collect()
     }
 }

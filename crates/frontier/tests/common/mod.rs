@@ -4,6 +4,7 @@
 
 pub mod audit;
 pub mod calls;
+pub mod postgres;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -5,9 +5,9 @@ use forager_core::scope::Place;
 use forager_core::sentinel::Risk;
 use proptest::prelude::*;
 
-use super::{Embedded, LocalStore, Options};
+use super::{Embedded, Options, Store};
 use crate::catalog::{Catalog, Change, CollectionSpec, Draft, Kind};
-use crate::engine::{NewEntry, Tx, Wanted};
+use crate::engine::{NewEntry, Tx, Wanted, Within};
 use crate::entry::{
     CollectionId, EntryId, How, Lease, Origin, QueueId, Record, SeedId, Standing, State, Visit,
 };
@@ -118,13 +118,13 @@ fn standing(queue: QueueId, look: Look, now: Moment) -> Standing {
 
 /// The nth entry that there is.
 fn pick<T: Tx>(tx: &T, nth: u8) -> Option<EntryId> {
-    let all = tx.scan(None, usize::MAX, &mut |_, _| true);
+    let all = tx.scan(Within::Everything, None, usize::MAX, &mut |_, _| true);
     (!all.is_empty()).then(|| all[usize::from(nth) % all.len()])
 }
 
 fn wanted(collections: u8, key: Option<u8>) -> Wanted {
     let collections = (0..3).filter(|number| collections & (1 << number) != 0).map(CollectionId).collect();
-    Wanted { collections, key: key.map(|key| format!("host{key}.example")) }
+    Wanted { collections, key: key.map(|key| format!("host{key}.example")), most: 1, per_host: 1 }
 }
 
 fn is_plain<T: Tx>(tx: &T, collection: u8) -> bool {
@@ -185,7 +185,9 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
             lease(tx, &wanted(*collections, *key), *oldest, *hold, *pause, now)?
         }
         Op::Extend { hold } => {
-            let Some(entry) = tx.scan(None, 1, &mut |_, standing| standing.state == State::Leased).pop()
+            let Some(entry) = tx
+                .scan(Within::Everything, None, 1, &mut |_, standing| standing.state == State::Leased)
+                .pop()
             else {
                 return Ok(String::new());
             };
@@ -194,7 +196,9 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
             format!("{lease:?}")
         }
         Op::End { back, nth, due } => {
-            let leased = tx.scan(None, usize::MAX, &mut |_, standing| standing.state == State::Leased);
+            let leased = tx.scan(Within::Everything, None, usize::MAX, &mut |_, standing| {
+                standing.state == State::Leased
+            });
             let Some(entry) = (!leased.is_empty()).then(|| leased[usize::from(*nth) % leased.len()]) else {
                 return Ok(String::new());
             };
@@ -293,7 +297,7 @@ fn finish<T: Tx>(tx: &mut T, entry: EntryId, back: bool, due: u32) {
 /// Everything that can be seen.
 fn look_at<T: Tx>(tx: &mut T, now: Moment) -> Result<String> {
     let mut seen = Vec::new();
-    for entry in tx.scan(None, usize::MAX, &mut |_, _| true) {
+    for entry in tx.scan(Within::Everything, None, usize::MAX, &mut |_, _| true) {
         seen.push(format!(
             "{entry:?} {:?} {:?} {:?}",
             tx.standing(entry),
@@ -330,17 +334,25 @@ fn look_at<T: Tx>(tx: &mut T, now: Moment) -> Result<String> {
     Ok(seen.join("\n"))
 }
 
-fn run<S: LocalStore>(store: &S, call: &Call, now: Moment) -> String {
-    let result = store.transact(Some(now), |tx, _| {
+fn wait<F: Future>(call: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(call)
+}
+
+fn look<S: Store>(store: &S, now: Moment) -> Result<String> {
+    wait(store.transact(Some(now), |tx, _| look_at(tx, now)))
+}
+
+fn run<S: Store>(store: &S, call: &Call, now: Moment) -> String {
+    let result = wait(store.transact(Some(now), |tx, _| {
         let done: Result<Vec<String>> = call.ops.iter().map(|op| apply(tx, op, now)).collect();
         let done = done?;
         if call.fails { Err(Error::Configuration("as planned".into())) } else { Ok(done) }
-    });
+    }));
     format!("{result:?}")
 }
 
-fn prepare<S: LocalStore>(store: &S) -> Result<()> {
-    store.transact(Some(Moment::from_second(100)), |tx, _| {
+fn prepare<S: Store>(store: &S) -> Result<()> {
+    wait(store.transact(Some(Moment::from_second(100)), |tx, _| {
         let mut draft = Draft::of(tx.catalog().rows());
         for (number, kind) in [Kind::Planned, Kind::Planned, Kind::Plain].into_iter().enumerate() {
             draft.apply(&Change::AddCollection(CollectionSpec::new(format!("c{number}"), kind)))?;
@@ -349,7 +361,7 @@ fn prepare<S: LocalStore>(store: &S) -> Result<()> {
         tx.set_catalog(catalog.into());
         tx.set_tally(CollectionId(0), Tally { bytes: 7, ..Tally::default() });
         Ok(())
-    })
+    }))
 }
 
 fn open(folder: &std::path::Path) -> Embedded {
@@ -377,9 +389,8 @@ proptest! {
                 drop(store);
                 store = open(folder.path());
             }
-            let look = |tx: &mut super::Inner, now| look_at(tx, now);
-            let seen = store.transact(Some(now), look).expect("the store can be looked at");
-            let expected = model.transact(Some(now), |tx, _| look_at(tx, now)).expect("the model can be looked at");
+            let seen = look(&store, now).expect("the store can be looked at");
+            let expected = look(&model, now).expect("the model can be looked at");
             prop_assert_eq!(seen, expected, "after {:?}", call);
         }
         prop_assert_eq!(store.check().expect("the store can be checked"), []);
@@ -389,8 +400,8 @@ proptest! {
         store.backup(&copy).expect("the store can be copied");
         let copied = open(&copy);
         prop_assert_eq!(copied.check().expect("the copy can be checked"), []);
-        let seen = copied.transact(Some(now), |tx, _| look_at(tx, now)).expect("the copy can be looked at");
-        let expected = model.transact(Some(now), |tx, _| look_at(tx, now)).expect("the model can be looked at");
+        let seen = look(&copied, now).expect("the copy can be looked at");
+        let expected = look(&model, now).expect("the model can be looked at");
         prop_assert_eq!(seen, expected, "in the copy");
     }
 }

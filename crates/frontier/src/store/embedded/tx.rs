@@ -9,7 +9,7 @@ use super::slots::{CHUNK, Slot};
 use super::staged::Fresh;
 use super::undo::Deed;
 use crate::catalog::Catalog;
-use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted};
+use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight};
@@ -377,6 +377,7 @@ impl Tx for Inner {
 
     fn scan(
         &self,
+        within: Within,
         after: Option<EntryId>,
         limit: usize,
         keep: &mut dyn FnMut(EntryId, &Standing) -> bool,
@@ -385,8 +386,13 @@ impl Tx for Inner {
         let standing = |number, slot: &Slot| slot.standing(self.step_of(number, slot));
         let wanted =
             self.slots.iter_from(first).map(|(number, slot)| (EntryId(number), standing(number, slot)));
+        let is_within = |standing: &Standing| match within {
+            Within::Everything => true,
+            Within::Collection(collection) => self.queue_parts(standing.queue).0 == collection,
+            Within::Queue(queue) => standing.queue == queue,
+        };
         wanted
-            .filter(|(entry, standing)| keep(*entry, standing))
+            .filter(|(entry, standing)| is_within(standing) && keep(*entry, standing))
             .take(limit)
             .map(|(entry, _)| entry)
             .collect()

@@ -1,0 +1,154 @@
+//! What was read from the database, and what a call changed of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::wants::{Numbered, StretchKey, Wants};
+use crate::catalog::Catalog;
+use crate::engine::{Counts, Outlook, Wanted};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, Token};
+use crate::host::Host;
+use crate::moment::Moment;
+use crate::verbs::{EventRow, FetchRow, Tally};
+
+/// An entry.
+#[derive(Clone, Debug)]
+pub(super) struct EntryRow {
+    pub(super) standing: Standing,
+    pub(super) lease: Option<Lease>,
+    /// None if it was not read.
+    pub(super) text: Option<Text>,
+}
+
+/// What an entry is called, and what was learned of it.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) identity: Arc<str>,
+    pub(super) url: Arc<str>,
+    pub(super) record: Record,
+}
+
+/// A host.
+#[derive(Clone, Debug)]
+pub(super) struct HostRow {
+    pub(super) key: String,
+    pub(super) owner: Option<CollectionId>,
+    pub(super) state: Host,
+}
+
+/// A queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueRow {
+    pub(super) collection: CollectionId,
+    pub(super) host: HostId,
+    pub(super) counts: Counts,
+    /// When the first entry is due that is not yet.
+    pub(super) first_due: Option<Moment>,
+}
+
+/// Entries in an order, from the first one on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Head {
+    pub(super) entries: Vec<EntryId>,
+    /// Whether there are no more.
+    pub(super) is_all: bool,
+}
+
+/// Queues that were claimed for this call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Claims {
+    /// How many were asked for.
+    pub(super) asked: usize,
+    /// The last one in the order of turns.
+    pub(super) last: Option<(u64, QueueId)>,
+    /// Whether there are no more.
+    pub(super) is_all: bool,
+}
+
+/// What queues wait for that this call does not hold.
+#[derive(Clone, Debug)]
+pub(super) struct Elsewhere {
+    pub(super) wanted: Wanted,
+    pub(super) without: BTreeSet<QueueId>,
+    pub(super) outlook: Outlook,
+    /// The queue of the host that opens first.
+    pub(super) first_open: Option<QueueId>,
+}
+
+/// What is counted of a collection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) counts: Counts,
+    pub(super) tally: Tally,
+}
+
+/// The sixteen bytes by which an identity is looked up.
+pub(super) type Key = [u8; 16];
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(super) struct Loaded {
+    pub(super) hosts: HashMap<HostId, HostRow>,
+    pub(super) host_by: HashMap<(Option<CollectionId>, String), Option<HostId>>,
+    pub(super) queues: BTreeMap<QueueId, QueueRow>,
+    pub(super) queue_by: HashMap<(CollectionId, String), Option<QueueId>>,
+    /// What is under way at the hosts that were read.
+    pub(super) leased: HashMap<HostId, Vec<(EntryId, QueueId, Moment)>>,
+    pub(super) entries: HashMap<EntryId, Option<EntryRow>>,
+    pub(super) found: HashMap<(QueueId, Key), Option<EntryId>>,
+    pub(super) tokens: HashMap<Token, Option<EntryId>>,
+    pub(super) ready: HashMap<QueueId, Head>,
+    pub(super) oldest: HashMap<QueueId, Head>,
+    pub(super) claims: Option<Claims>,
+    pub(super) outlook: Option<Elsewhere>,
+    pub(super) expired: Option<Vec<Lease>>,
+    /// Entries whose score steps, of the hosts that are being woken.
+    pub(super) stepping: Option<Vec<EntryId>>,
+    pub(super) scans: BTreeMap<StretchKey, Head>,
+    pub(super) counters: HashMap<CollectionId, Counters>,
+    pub(super) has_all_queues: bool,
+    pub(super) has_all_hosts: bool,
+    pub(super) notes: HashMap<String, Option<Vec<u8>>>,
+    pub(super) events: Option<Vec<EventRow>>,
+    pub(super) fetches: Option<Vec<FetchRow>>,
+    /// Hosts that nobody else can change.
+    pub(super) locked: HashSet<HostId>,
+    /// Everything that was asked for so far.
+    pub(super) asked: Wants,
+}
+
+/// What a call changed.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) catalog: Option<Arc<Catalog>>,
+    pub(super) cleared: Vec<CollectionId>,
+    pub(super) tallies: BTreeMap<CollectionId, Tally>,
+    /// None where one was removed.
+    pub(super) entries: BTreeMap<EntryId, Option<EntryRow>>,
+    pub(super) new_entries: BTreeSet<EntryId>,
+    pub(super) found: HashMap<(QueueId, Key), EntryId>,
+    pub(super) tokens: HashMap<Token, EntryId>,
+    pub(super) hosts: BTreeMap<HostId, HostRow>,
+    pub(super) new_hosts: BTreeSet<HostId>,
+    pub(super) new_queues: BTreeMap<QueueId, QueueRow>,
+    pub(super) events: Vec<EventRow>,
+    pub(super) fetches: Vec<FetchRow>,
+    pub(super) notes: BTreeMap<String, Option<Vec<u8>>>,
+    /// How many numbers of each kind were used.
+    pub(super) used: [usize; Numbered::ALL.len()],
+}
+
+impl Changes {
+    /// Whether there is nothing to write.
+    pub(super) fn are_none(&self) -> bool {
+        self.catalog.is_none()
+            && self.cleared.is_empty()
+            && self.tallies.is_empty()
+            && self.entries.is_empty()
+            && self.hosts.is_empty()
+            && self.new_queues.is_empty()
+            && self.events.is_empty()
+            && self.fetches.is_empty()
+            && self.notes.is_empty()
+    }
+}
