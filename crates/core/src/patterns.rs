@@ -5,6 +5,15 @@ use regex::{RegexSet, RegexSetBuilder};
 /// How large a set may become once compiled.
 const LIMIT: usize = 4 << 20;
 
+/// Says what is wrong with an expression, in one line; nothing if it can be used.
+pub fn check(pattern: &str) -> Result<(), String> {
+    let problem = compile([pattern]).err().map(|cause| cause.to_string());
+    // The parser draws a picture of the place before it says what is wrong there.
+    let in_short =
+        |text: String| text.lines().last().map(|line| line.trim_start_matches("error: ").to_owned());
+    problem.and_then(in_short).map_or(Ok(()), Err)
+}
+
 /// Compiles a set of expressions. The error is that of the first one at fault.
 pub(crate) fn compile(patterns: impl IntoIterator<Item = impl AsRef<str>>) -> Result<RegexSet, regex::Error> {
     RegexSetBuilder::new(patterns).size_limit(LIMIT).build()

@@ -226,7 +226,7 @@ fn seeds_come_in_bulk_and_bad_lines_are_named() {
     assert_eq!(
         ran.stderr.lines().collect::<Vec<_>>(),
         [
-            "forager: seeds.txt:2: url: \"nonsense\" is not an absolute URL: relative URL without a base",
+            "forager: seeds.txt:2: url: \"nonsense\" is not an absolute URL: write https:// or http:// before it",
             "forager: seeds.txt:5: profiles: there is no profile \"nope\"",
             "forager: seeds.txt:7: missing field `url`",
         ]
