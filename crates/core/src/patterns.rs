@@ -18,3 +18,26 @@ pub fn check(pattern: &str) -> Result<(), String> {
 pub(crate) fn compile(patterns: impl IntoIterator<Item = impl AsRef<str>>) -> Result<RegexSet, regex::Error> {
     RegexSetBuilder::new(patterns).size_limit(LIMIT).build()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn what_is_wrong_is_said_in_one_line() {
+        let table = [
+            ("/services/", Ok(())),
+            ("", Ok(())),
+            ("(", Err("unclosed group")),
+            ("[a", Err("unclosed character class")),
+            ("a{1000}{1000}{1000}", Err("Compiled regex exceeds size limit of 4194304 bytes.")),
+        ];
+        for (pattern, want) in table {
+            assert_eq!(
+                check(pattern).as_ref().map_err(|problem| &**problem),
+                want.as_ref().map_err(|p| *p),
+                "{pattern}"
+            );
+        }
+    }
+}

@@ -7,7 +7,7 @@ use forager_crawl::PageLine;
 use forager_frontier::verbs::{Nothing, Outcome};
 use jiff::Timestamp;
 
-use super::outlook::{Gaps, Outlook};
+use super::outlook::{Estimate, Gaps, Outlook};
 use crate::words::{counted, in_time};
 
 /// What is counted.
@@ -71,14 +71,16 @@ impl Counts {
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let rate = *fetched as f64 / self.started.elapsed().as_secs_f64().max(0.001);
         let errors = counted(*errors, "error", "errors");
-        let mut line = format!(
+        let line = format!(
             "{fetched} done, {queued} queued, {under_way} under way, {errors}, {rate:.1}/s{}",
             self.waits()
         );
-        if let Some(estimate) = outlook.and_then(|outlook| outlook.estimate(&self.gaps, *fetched, rate)) {
-            line += &format!("; about {} left, bound by {}", in_time(estimate.seconds), estimate.bound);
+        match outlook.and_then(|outlook| outlook.estimate(&self.gaps, *fetched, rate)) {
+            Some(Estimate { seconds, bound }) => {
+                format!("{line}; about {} left, bound by {bound}", in_time(seconds))
+            }
+            None => line,
         }
-        line
     }
 
     /// What it waits for, if it waits.

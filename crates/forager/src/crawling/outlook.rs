@@ -182,7 +182,7 @@ fn slowest(hosts: impl Iterator<Item = Left>) -> Option<Estimate> {
 
 /// What comes first ends it. With nothing left there is nothing to wait for.
 fn soonest(hosts: Option<Estimate>, limits: Vec<Estimate>) -> Option<Estimate> {
-    let all = hosts.into_iter().flat_map(|hosts| limits.iter().cloned().chain([hosts]).collect::<Vec<_>>());
+    let all = [hosts?].into_iter().chain(limits);
     all.min_by(|one, other| one.seconds.total_cmp(&other.seconds))
 }
 
@@ -195,12 +195,15 @@ mod tests {
         Left { host: host.to_owned(), queued, gap, closed }
     }
 
+    /// Hosts and limits, and how long that takes for which reason.
+    type Case<'a> = (&'a str, &'a [&'a Left], Vec<Estimate>, Option<(f64, &'a str)>);
+
     #[test]
     fn the_slowest_host_or_the_first_limit_decides() {
         let limit = |seconds| Estimate { seconds, bound: "the limit of 10 pages".to_owned() };
         let (many, slow) = (left("many.test", 100, 3.5, None), left("slow.test", 10, 60.0, None));
         let closed = left("closed.test", 1, 2.0, Some(900.0));
-        let table: [(&str, &[&Left], Vec<Estimate>, Option<(f64, &str)>); 6] = [
+        let table: [Case<'_>; 6] = [
             ("nothing left", &[], vec![limit(5.0)], None),
             ("one host", &[&many], vec![], Some((350.0, "many.test: 100 pages, one in 3.5s"))),
             ("a slow one", &[&many, &slow], vec![], Some((600.0, "slow.test: 10 pages, one in 60.0s"))),
