@@ -257,7 +257,7 @@ fn help_lists_every_exit_status_and_no_flag_without_effect() {
 
 #[test]
 fn a_second_crawl_of_one_folder_is_told_who_has_it_and_can_wait() {
-    let slow = page("Home", &["/1"]).slow(Duration::from_secs(6));
+    let slow = page("Home", &[]).slow(web::LONG * 2);
     let field = Field::new(Site::new().host(Host::new(HOST).page("/", slow)).host(plain_host("b.test", 1)));
     let first = Started::new(&mut field.crawl_command(HOST, &[]));
     field.wait_for(HOST, 1);
@@ -268,8 +268,25 @@ fn a_second_crawl_of_one_folder_is_told_who_has_it_and_can_wait() {
     for part in [&*holder, "crawl http://a.test:", "--lock-timeout", "--data", "--out"] {
         assert!(ran.stderr.contains(part), "{part}: {ran:?}");
     }
-    let ran = field.run(&["crawl", &other, "--lock-timeout", "5m", "--quiet", "--json"]);
-    assert_eq!(ran.good_rows()[0]["fetched"], Value::from(2));
-    assert_eq!(first.end().status, 0);
-    field.assert_audit();
+    // Whoever follows says once that it waits.
+    let mut follow = field.queue.command(&["events", "--follow", "--lock-timeout", "0s"]);
+    let follow = Started::telling(&mut follow, &field.file("told"));
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    wait_until("who follows to be told", || !told().is_empty());
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(told().starts_with(&format!("forager: waiting for the queue: {holder}")), "{}", told());
+    assert_eq!(told().lines().count(), 1, "{}", told());
+    follow.signal("INT");
+    assert_eq!(follow.end().status, 0);
+
+    let wait = ["crawl", &other, "--lock-timeout", "5m", "--quiet", "--json"];
+    let second = Started::new(&mut field.queue.command(&wait));
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(field.paths("b.test").is_empty(), "it waits");
+    first.signal("INT");
+    std::thread::sleep(Duration::from_millis(200));
+    first.signal("INT");
+    assert_eq!(first.end().status, 13);
+    assert_eq!(second.end().good_rows()[0]["fetched"], Value::from(2));
+    assert_eq!(field.run(&["audit"]).status, 0);
 }

@@ -240,7 +240,8 @@ fn a_second_process_is_told_to_wait_and_soon_gets_its_turn() {
     assert_eq!(ran.status, 2);
     let start = format!("forager: forager-data is in use by process {} (", child.id());
     assert!(ran.stderr.starts_with(&start), "{}", ran.stderr);
-    let advice = "discover), and was for 2s; stop it, wait for its end with a longer --lock-timeout, or choose \
+    assert!(ran.stderr.contains("forager discover --now "), "{}", ran.stderr);
+    let advice = "), and was for 2s; stop it, wait for its end with a longer --lock-timeout, or choose \
                   another folder with --data";
     assert!(ran.stderr.contains(advice), "{}", ran.stderr);
     let ran = queue.run(&["queue", "stats", "--lock-timeout", "0s"], "");
