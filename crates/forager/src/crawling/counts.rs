@@ -71,16 +71,15 @@ impl Counts {
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let rate = *fetched as f64 / self.started.elapsed().as_secs_f64().max(0.001);
         let errors = counted(*errors, "error", "errors");
-        let line = format!(
-            "{fetched} done, {queued} queued, {under_way} under way, {errors}, {rate:.1}/s{}",
-            self.waits()
-        );
-        match outlook.and_then(|outlook| outlook.estimate(&self.gaps, *fetched, rate)) {
+        let left = match outlook.and_then(|outlook| outlook.estimate(&self.gaps, *fetched, rate)) {
             Some(Estimate { seconds, bound }) => {
-                format!("{line}; about {} left, bound by {bound}", in_time(seconds))
+                format!("; about {} left, bound by {bound}", in_time(seconds))
             }
-            None => line,
-        }
+            None => String::new(),
+        };
+        // What is said last is cut off first on a narrow terminal, and changes most.
+        let waits = self.waits();
+        format!("{fetched} done, {queued} queued, {under_way} under way, {errors}, {rate:.1}/s{left}{waits}")
     }
 
     /// What it waits for, if it waits.
@@ -92,12 +91,12 @@ impl Counts {
         };
         match self.waits_for {
             Some(Nothing::Throttled { gate, until: at }) => {
-                format!(", waiting until {} for a host ({gate})", until(at))
+                format!("; waiting until {} for a host ({gate})", until(at))
             }
             Some(Nothing::NotDue { until: at }) => {
-                format!(", waiting until {} for a page to be due", until(at))
+                format!("; waiting until {} for a page to be due", until(at))
             }
-            Some(Nothing::Blocked { .. }) => ", waiting for answers".to_owned(),
+            Some(Nothing::Blocked { .. }) => "; waiting for answers".to_owned(),
             Some(Nothing::Empty) | None => String::new(),
         }
     }
