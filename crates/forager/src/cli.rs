@@ -5,6 +5,7 @@ mod catalog;
 mod crawl;
 mod demo;
 mod exchange;
+mod look;
 mod policies;
 mod profile;
 mod queue;
@@ -25,6 +26,7 @@ pub(crate) use catalog::*;
 pub(crate) use crawl::*;
 pub(crate) use demo::DemoArgs;
 pub(crate) use exchange::*;
+pub(crate) use look::*;
 pub(crate) use policies::*;
 pub(crate) use profile::*;
 pub(crate) use queue::*;
@@ -38,7 +40,8 @@ use crate::output::Format;
 /// where the output is a terminal. Names are in camelCase, times in RFC 3339. A bad line is
 /// reported with its number on standard error and the others go on.
 ///
-/// Exit status: 0 if all went well, 1 if some lines were bad, 2 if a flag or file was.
+/// Exit status: 0 if all went well, 1 if some lines were bad, 2 if a flag or file was. What crawls has more to tell:
+/// `forager crawl --help`, and likewise of run, watch, pick and audit, lists what each status means.
 #[derive(Debug, Parser)]
 #[command(name = "forager", version, term_width = 0, verbatim_doc_comment)]
 pub(crate) struct Cli {
@@ -108,6 +111,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it is not to tell how far it is.
+    pub(crate) fn is_quiet(&self) -> bool {
+        match self {
+            Self::Crawl(args) => args.fetch.quiet,
+            Self::Run(args) => args.fetch.quiet,
+            Self::Watch(args) => args.fetch.quiet,
+            _ => false,
+        }
+    }
+
     /// Whether it is one of those that crawl for long, and that scripts start again when they fail.
     pub(crate) fn is_crawl(&self) -> bool {
         matches!(self, Self::Crawl(_) | Self::Run(_) | Self::Watch(_))

@@ -21,7 +21,7 @@ use forager_frontier::settings::{Politeness, Reserved, Retry};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::ConfigFile;
-pub(crate) use fetch::FetchConfig;
+pub(crate) use fetch::{AT_ONCE, FetchConfig, check_contact};
 #[cfg(test)]
 pub(crate) use keys::example;
 use layers::Layers;

@@ -1,7 +1,11 @@
 //! What the commands that fetch have in common: settings, signals, and what is told meanwhile.
 
 pub(crate) mod changes;
+mod counts;
+mod hook;
 pub(crate) mod log;
+pub(crate) mod outlook;
+pub(crate) mod teller;
 pub(crate) mod view;
 
 use std::sync::Arc;
@@ -14,9 +18,9 @@ use forager_frontier::Embedded;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::cli::{FetchArgs, QueuePlace};
+use crate::cli::{AskArgs, FetchArgs, QueuePlace};
 use crate::config::Config;
-use crate::store;
+use crate::{output, store};
 
 /// A queue and someone to fetch from it.
 pub(crate) struct Crawl {
@@ -40,7 +44,7 @@ impl Crawl {
         urls: &[String],
     ) -> anyhow::Result<Self> {
         require_contact(&config, urls)?;
-        let http = config.fetch.http(fetch.allow_private)?;
+        let http = config.fetch.http(fetch.ask.allow_private)?;
         let path = store::folder(place, &config);
         let frontier = Arc::new(store::open_patiently(&path, &config, place.lock_timeout)?);
         let behaviour = CrawlConfig {
@@ -63,24 +67,36 @@ impl Crawl {
     }
 }
 
-/// The configuration with what the flags say.
-pub(crate) fn configured(mut config: Config, flags: &FetchArgs) -> Config {
+/// The configuration with what the flags of a crawl say.
+pub(crate) fn configured(config: Config, flags: &FetchArgs) -> Config {
+    let mut config = asking(config, &flags.ask);
+    config.fetch.at_once = flags.at_once.unwrap_or(config.fetch.at_once);
+    config.politeness.in_flight = flags.in_flight.unwrap_or(config.politeness.in_flight);
+    config
+}
+
+/// The configuration with what the flags say of who asks, and how.
+pub(crate) fn asking(mut config: Config, flags: &AskArgs) -> Config {
     if flags.contact.is_some() {
         config.fetch.contact.clone_from(&flags.contact);
     }
-    config.fetch.at_once = flags.at_once.unwrap_or(config.fetch.at_once).max(1);
     if let Some(delay) = flags.delay {
         (config.politeness.delay, config.politeness.max_delay) = (delay, delay);
     }
-    config.politeness.in_flight = flags.in_flight.unwrap_or(config.politeness.in_flight);
     config
 }
 
 /// Refuses to ask strangers without saying who asks, and what cannot be asked for at all.
 pub(crate) fn require_contact(config: &Config, urls: &[String]) -> anyhow::Result<()> {
     let mut is_own = true;
-    for url in urls {
-        is_own &= is_loopback(FetchUrl::parse_lenient(url)?.host());
+    for text in urls {
+        let url = FetchUrl::parse_lenient(text)?;
+        if FetchUrl::parse(text).is_err() {
+            output::tell(format_args!(
+                "{text:?} is taken as {url}; write https:// before it if that is meant"
+            ));
+        }
+        is_own &= is_loopback(url.host());
     }
     if config.fetch.contact.is_some() || config.fetch.user_agent.is_some() || is_own {
         return Ok(());

@@ -1,5 +1,7 @@
 //! The queue on disk: opened as a command asks, and closed in good order.
 
+mod holder;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -146,16 +148,20 @@ pub(crate) fn folder(place: &QueuePlace, config: &Config) -> PathBuf {
 #[derive(Debug)]
 struct Busy {
     path: PathBuf,
+    /// Who has it, where that is known.
+    holder: Option<String>,
     waited: Interval,
 }
 
 impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, waited } = self;
+        let Self { path, holder, waited } = self;
+        let holder = holder.as_deref().unwrap_or("another process");
         write!(
             f,
-            "{} is open in another process, and was for {waited}; stop it, wait longer with --lock-timeout, \
-             or choose another folder with --data",
+            "{} is in use by {holder}, and was for {waited}; stop it, wait for its end with a longer --lock-timeout, or \
+             choose another folder with --data; what a crawl writes with --out, --crawl-log or --changes can be \
+             read meanwhile",
             path.display()
         )
     }
@@ -173,7 +179,10 @@ pub(crate) fn open_patiently(path: &Path, config: &Config, patience: Interval) -
         let options = Options { durability, ..Options::default() };
         match Embedded::open(path, config.settings(), options) {
             Err(Error::Locked { .. }) if started.elapsed() < longest => std::thread::sleep(TRY_EVERY),
-            Err(Error::Locked { path }) => return Err(Busy { path, waited: patience }.into()),
+            Err(Error::Locked { path }) => {
+                let holder = holder::holder(&path);
+                return Err(Busy { path, holder, waited: patience }.into());
+            }
             other => return Ok(other?),
         }
     }

@@ -30,6 +30,18 @@ fn statuses(field: &Field, path: &str) -> Vec<Option<u16>> {
     of_path.map(|seen| seen.status).collect()
 }
 
+/// Requires that a crawl said that it came to nothing, and where it began.
+#[track_caller]
+fn assert_nothing_fetched(field: &Field, ran: &common::Ran) {
+    assert_eq!(ran.status, 9, "{ran:?}");
+    assert!(
+        ran.stderr.starts_with("forager: nothing could be fetched, for every page to start from failed:\n"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains(&field.url(HOST, "/: ")), "{ran:?}");
+    assert_eq!(ran.rows()[0]["end"], "every page to start from failed");
+}
+
 #[test]
 fn a_redirect_is_a_link() {
     let chain = |host: Host, number: usize| {
@@ -163,7 +175,7 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
     ];
     for (name, answer) in table {
         let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer)));
-        field.crawl(HOST, &[]).good_rows();
+        assert_nothing_fetched(&field, &field.crawl(HOST, &[]));
         assert_eq!(field.paths(HOST), Vec::<String>::new(), "{name}");
         let lines = field.lines("pages.jsonl");
         assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{name}: {lines:?}");
@@ -177,7 +189,7 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
 fn where_nobody_listens_nothing_is_fetched() {
     let mut field = Field::new(Site::new().host(plain_host(HOST, 3)));
     field.stop();
-    field.crawl(HOST, &[]).good_rows();
+    assert_nothing_fetched(&field, &field.crawl(HOST, &[]));
     let lines = field.lines("pages.jsonl");
     assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{lines:?}");
 }

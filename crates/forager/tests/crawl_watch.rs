@@ -53,7 +53,7 @@ impl Board {
 
 fn watch(field: &Field, path: &str, more: &[&str]) -> Started {
     let url = field.url(HOST, path);
-    Started::new(&mut field.queue.command(&[&["watch", &url, "--every", "1s"], more].concat()))
+    Started::new(&mut field.queue.command(&[&["watch", &url, "--every", "1s", "--quiet"], more].concat()))
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn harvest(field: &Field, every: &str, seeds: &[&str]) {
 fn a_run_fetches_all_seeds_and_ends_when_nothing_is_due() {
     let field = Field::new(Site::new().host(plain_host(HOST, 3)).host(plain_host(OFFICE, 4)));
     harvest(&field, "1h", &[HOST, OFFICE]);
-    let ran = field.run(&["run", "--until-idle", "--out", "pages.jsonl"]);
+    let ran = field.run(&["run", "--until-idle", "--out", "pages.jsonl", "--quiet"]);
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
     assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(3, 1), each(4, 1)));
     assert_eq!(field.lines("pages.jsonl").len(), 9);
@@ -194,8 +194,16 @@ fn a_run_comes_back_writes_down_changes_and_drains() {
     let host = plain_host(HOST, 2).made("/1", board.page());
     let field = Field::new(Site::new().host(host));
     harvest(&field, "1s", &[HOST]);
-    let command =
-        ["run", "--out", "pages.jsonl", "--changes", "changes.jsonl", "--on-change", "cat >> told.jsonl"];
+    let command = [
+        "run",
+        "--quiet",
+        "--out",
+        "pages.jsonl",
+        "--changes",
+        "changes.jsonl",
+        "--on-change",
+        "cat >> told.jsonl",
+    ];
     let running = Started::new(&mut field.queue.command(&command));
     wait_until("a second look", || field.times(HOST, "/1").len() >= 2);
     board.change();
@@ -234,4 +242,58 @@ fn a_run_that_is_hung_up_on_reads_its_configuration_again() {
     assert_eq!(running.end().status, 0);
     assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(2, 1), each(2, 1)));
     field.assert_audit();
+}
+
+/// A run over a page that changes twice, with a command for each change that does not do well.
+fn with_hook(hook: &str, stop: impl Fn(&Started)) -> common::Ran {
+    let board = Board::default();
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", board.page())));
+    harvest(&field, "1s", &[HOST]);
+    let command = ["run", "--quiet", "--changes", "changes.jsonl", "--on-change", hook];
+    let running = Started::new(&mut field.queue.command(&command));
+    wait_until("a first look", || !field.times(HOST, "/").is_empty());
+    for number in 1..=2 {
+        board.change();
+        wait_until("a change", || {
+            let text = std::fs::read_to_string(field.file("changes.jsonl")).unwrap_or_default();
+            text.lines().count() == number
+        });
+    }
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 1); // the crawl goes on, whatever the command does
+    stop(&running);
+    let ran = running.end();
+    field.assert_audit();
+    ran
+}
+
+#[test]
+fn a_command_that_fails_does_not_stop_a_crawl() {
+    let table = [
+        ("exit 3", "forager: \"exit 3\" failed: exit status: 3"),
+        ("exec 2> /dev/null; /no/such/program", "failed: exit status: 127"),
+        ("kill -9 $$", "failed: signal: 9"),
+    ];
+    for (hook, told) in table {
+        let ran = with_hook(hook, |running| running.signal("INT"));
+        assert_eq!(ran.status, 0, "{hook}: {ran:?}");
+        assert_eq!(ran.stderr.matches(told).count(), 2, "{hook}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_command_that_hangs_does_not_stop_a_crawl_nor_its_end() {
+    let ran = with_hook("sleep 600", |running| {
+        running.signal("INT");
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        running.signal("INT");
+    });
+    assert_eq!(ran.status, 13, "{ran:?}");
+    for told in [
+        "waiting for \"sleep 600\" to end; Ctrl-C twice ends it",
+        "\"sleep 600\" did not end, and was ended",
+        "2 changes were not told to \"sleep 600\"; \"forager events\" has them",
+    ] {
+        assert!(ran.stderr.contains(told), "{told}: {ran:?}");
+    }
 }

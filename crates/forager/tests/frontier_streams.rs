@@ -238,16 +238,14 @@ fn a_second_process_is_told_to_wait_and_soon_gets_its_turn() {
     let mut child = holder(&queue);
     let ran = queue.run(&["queue", "stats"], "");
     assert_eq!(ran.status, 2);
-    assert!(
-        ran.stderr.contains(
-            "forager-data is open in another process, and was for 2s; stop it, wait longer with --lock-timeout, \
-             or choose another folder with --data"
-        ),
-        "{}",
-        ran.stderr
-    );
+    let start = format!("forager: forager-data is in use by process {} (", child.id());
+    assert!(ran.stderr.starts_with(&start), "{}", ran.stderr);
+    assert!(ran.stderr.contains("forager discover --now "), "{}", ran.stderr);
+    let advice = "), and was for 2s; stop it, wait for its end with a longer --lock-timeout, or choose \
+                  another folder with --data";
+    assert!(ran.stderr.contains(advice), "{}", ran.stderr);
     let ran = queue.run(&["queue", "stats", "--lock-timeout", "0s"], "");
-    assert!(ran.stderr.contains("is open in another process, and was for 0s"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(", and was for 0s"), "{}", ran.stderr);
     // One that ends in time is waited for.
     let leave = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(2500));

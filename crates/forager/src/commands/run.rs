@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, with_signals};
-use crate::{progress, store};
+use crate::words::counted;
+use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let ended = with_signals(async |signals| {
@@ -24,7 +25,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
             if is_over {
                 return Ok(ended);
             }
-            progress::note("reading the configuration again");
+            output::tell(format_args!("reading the configuration again"));
         }
     })?;
     Ok(match ended {
@@ -60,16 +61,20 @@ async fn crawl_all(
     bring_in(crawl).await?;
     take_back(crawl, args.collection.as_deref()).await?;
     let stats = crawl.frontier.stats(args.collection.as_deref(), crawl.clock.now()).await?;
-    let mut view = View::new(files, stats.iter().map(|stats| stats.queued).sum(), changes);
+    let queued = stats.iter().map(|stats| stats.queued).sum();
+    let names: Vec<&str> = stats.iter().map(|stats| &*stats.collection).collect();
+    let pages = counted(queued, "page", "pages");
+    output::tell(format_args!("crawling the collections {}: {pages} queued", names.join(", ")));
+    let mut view = View::new(files, queued, changes, None);
     let work = Work {
         collection: args.collection.clone(),
         until_done: args.until_idle,
         until_idle: args.until_idle,
     };
-    let stop = merged(signals);
-    let ended = crawl.crawler.run(&work, stop, &mut view).await;
-    view.finish()?;
-    Ok(ended?)
+    let asked = signals.stop.clone();
+    let ended = crawl.crawler.run(&work, merged(signals), &mut view).await;
+    view.finish(&asked).await?;
+    Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
 
 /// Stop signals, and the wish to read the configuration again, as one.

@@ -1,6 +1,7 @@
 //! `forager watch`
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::order::Order;
 use forager_core::scope::config::{ChangeBy, Reading};
@@ -8,7 +9,7 @@ use forager_core::scope::extent::Kind as ScopeKind;
 use forager_core::scope::{Profile, Seed};
 use forager_core::sentinel::schedule::ScheduleConfig;
 use forager_core::url::{FetchUrl, IdentityOptions};
-use forager_crawl::{Found, PageLine, Stop, Watcher, Work};
+use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
 use forager_frontier::Frontier as _;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{Outcome as PageOutcome, Target};
@@ -17,8 +18,10 @@ use crate::Outcome;
 use crate::cli::WatchArgs;
 use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
+use crate::crawling::teller::{AN_HOUR, Teller};
 use crate::crawling::{self, Crawl, with_signals};
-use crate::{output, progress};
+use crate::output;
+use crate::words::counted;
 
 /// The collection that watched pages are in.
 const COLLECTION: &str = "watch";
@@ -33,17 +36,22 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
         let urls = bring_in(args, &crawl).await?;
         let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
         let changes = Changes::new(shown, args.on_change.as_deref());
-        let mut watched = Watched { changes: Some(changes), urls };
-        progress::spin();
+        let pages = counted(urls.len() as u64, "page", "pages");
+        output::tell(format_args!("watching {pages}, in the collection {COLLECTION:?}"));
+        let last = Arc::new(Mutex::new(format!("watching {pages}")));
+        let mut watched = Watched { changes: Some(changes), pages, last: last.clone() };
+        let _teller =
+            Teller::start(AN_HOUR, move || last.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
+        let asked = signals.stop.clone();
         let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
         if let Some(changes) = watched.changes.take() {
-            changes.finish();
+            changes.finish(&asked).await;
         }
-        Ok(ended?)
+        Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
     });
     crawl.close()?;
-    Ok(if ended? == forager_crawl::Ended::Stopped(Stop::Now) { Outcome::Forced } else { Outcome::Complete })
+    Ok(if ended? == Ended::Stopped(Stop::Now) { Outcome::Forced } else { Outcome::Complete })
 }
 
 /// Puts the pages into the queue. What is watched already goes on as it is; others than these wait meanwhile.
@@ -109,7 +117,9 @@ fn profile(args: &WatchArgs) -> Profile {
 /// Prints what changes, and says when each page is looked at next.
 struct Watched {
     changes: Option<Changes>,
-    urls: Vec<String>,
+    pages: String,
+    /// What was done last, and what comes next.
+    last: Arc<Mutex<String>>,
 }
 
 impl Watcher for Watched {
@@ -130,6 +140,7 @@ impl Watcher for Watched {
             (Some(PageOutcome::Again), Some(due)) => format!(", next look at {due}"),
             _ => String::new(),
         };
-        progress::say(format!("watching {} pages; looked at {}{next}", self.urls.len(), page.url));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) =
+            format!("watching {}; looked at {}{next}", self.pages, page.url);
     }
 }
