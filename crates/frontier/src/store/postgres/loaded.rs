@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::wants::{Numbered, StretchKey, Wants};
+use super::numbers::Numbered;
+use super::wants::{StretchKey, Wants};
 use crate::catalog::Catalog;
 use crate::engine::{Counts, Outlook, Wanted};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, Token};
@@ -136,6 +137,14 @@ pub(super) struct Changes {
     pub(super) notes: BTreeMap<String, Option<Vec<u8>>>,
     /// How many numbers of each kind were used.
     pub(super) used: [usize; Numbered::ALL.len()],
+}
+
+impl Loaded {
+    /// Whether more hosts can be waited for without waiting in a circle: all hosts are locked in the same order.
+    pub(super) fn can_lock(&self, hosts: &BTreeSet<HostId>) -> bool {
+        let last = self.locked.iter().max();
+        last.is_none_or(|last| hosts.first().is_none_or(|first| first > last))
+    }
 }
 
 impl Changes {

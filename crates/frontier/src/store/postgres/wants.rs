@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::numbers::Numbered;
 use crate::engine::{Wanted, Within};
 use crate::entry::{CollectionId, EntryId, QueueId, Token};
 use crate::moment::Moment;
@@ -11,29 +12,6 @@ pub(super) type Lookup = (CollectionId, String, String);
 
 /// A part of a listing: what is looked through, and after which entry.
 pub(super) type Stretch = (Within, Option<EntryId>);
-
-/// Of which kind a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Numbered {
-    Entry,
-    Queue,
-    Host,
-    Token,
-}
-
-impl Numbered {
-    pub(super) const ALL: [Self; 4] = [Self::Entry, Self::Queue, Self::Host, Self::Token];
-
-    /// The sequence that hands them out.
-    pub(super) fn sequence(self) -> &'static str {
-        match self {
-            Self::Entry => "entry_numbers",
-            Self::Queue => "queue_numbers",
-            Self::Host => "host_numbers",
-            Self::Token => "tokens",
-        }
-    }
-}
 
 /// What is to be loaded before the call runs again.
 #[derive(Clone, Debug, Default)]
