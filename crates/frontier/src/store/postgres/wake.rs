@@ -33,7 +33,7 @@ impl Postgres {
 
     async fn wake_some(&self, session: &mut Session, now: Moment) -> Result<bool, Failure> {
         const WHICH: &str = "SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
-            WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT $2 FOR UPDATE OF q, h SKIP LOCKED";
+            WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT $2 FOR UPDATE OF h SKIP LOCKED";
         const WAKE: &str = "UPDATE @entries e SET ready = true \
             WHERE e.queue = ANY($1) AND e.state = 0 AND NOT e.ready AND e.due <= $2";
         const STEPPING: &str = "SELECT e.id FROM @entries e \

@@ -85,30 +85,25 @@ pub(super) async fn claim(
 ) -> Result<(), Failure> {
     const OF_ONE: &str = "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host \
         WHERE q.claimable AND q.collection = $1 AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF q, h SKIP LOCKED";
+        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF h SKIP LOCKED";
     const OF_MANY: &str = "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host \
         WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF q, h SKIP LOCKED";
-    const WAIT: &str = "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host \
+        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF h SKIP LOCKED";
+    const WAIT: &str = "SELECT q.id FROM @queues q JOIN @hosts h ON h.id = q.host \
         WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF q, h";
+        ORDER BY q.turn, q.id LIMIT 1 FOR UPDATE OF h";
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     let common = [(&wanted.key as _, Type::TEXT), (&limit as _, Type::INT8)];
-    let rows = match (&collections[..], call.waits_for_others) {
-        ([], _) => Vec::new(),
-        (_, true) => {
-            let one = 1_i64;
-            let all = (&collections as _, Type::INT4_ARRAY);
-            session.query(WAIT, &[all, common[0].clone(), (&one, Type::INT8)]).await?
-        }
-        ([only], false) => {
-            session.query(OF_ONE, &[(only, Type::INT4), common[0].clone(), common[1].clone()]).await?
-        }
-        (_, false) => {
-            let all = (&collections as _, Type::INT4_ARRAY);
-            session.query(OF_MANY, &[all, common[0].clone(), common[1].clone()]).await?
-        }
+    let all = (&collections as _, Type::INT4_ARRAY);
+    if call.waits_for_others && loaded.locked.is_empty() {
+        // Until one of them is through; nothing is held meanwhile that they could be waiting for.
+        session.query(WAIT, &[all.clone(), common[0].clone()]).await?;
+    }
+    let rows = match &collections[..] {
+        [] => Vec::new(),
+        [only] => session.query(OF_ONE, &[(only, Type::INT4), common[0].clone(), common[1].clone()]).await?,
+        _ => session.query(OF_MANY, &[all, common[0].clone(), common[1].clone()]).await?,
     };
     let mut claims = Claims { asked: count, last: None, is_all: rows.len() < count };
     let mut queues = BTreeSet::new();
@@ -122,24 +117,9 @@ pub(super) async fn claim(
         hosts.insert(host);
         queues.insert(queue);
     }
-    if rows.is_empty()
-        && !call.waits_for_others
-        && !call.is_alone
-        && others_are_at_it(session, wanted, &collections).await?
-    {
-        return Err(Failure::OthersAreAtIt);
-    }
     loaded.claims = Some(claims);
     ready(session, loaded, &queues.into_iter().collect::<Vec<_>>(), wanted.per_host.clamp(1, MOST_READY))
         .await
-}
-
-/// Whether something could be claimed if others were not just at it.
-async fn others_are_at_it(session: &Session, wanted: &Wanted, collections: &[i32]) -> Result<bool, Failure> {
-    const ANY: &str = "SELECT EXISTS (SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2))";
-    let rows = session.query(ANY, &[(&collections, Type::INT4_ARRAY), (&wanted.key, Type::TEXT)]).await?;
-    Ok(rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
 }
 
 /// Forgets what was read of a host, so that it is read again.

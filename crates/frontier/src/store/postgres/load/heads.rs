@@ -102,6 +102,8 @@ pub(super) async fn outlook(
     wanted: &Wanted,
     without: &BTreeSet<QueueId>,
 ) -> Result<(), Failure> {
+    const TAKEN: &str = "SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable \
+        AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) LIMIT 1";
     const OPEN: &str = "SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
         WHERE q.collection = ANY($1) AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
         AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at, q.id LIMIT 1";
@@ -118,11 +120,16 @@ pub(super) async fn outlook(
         (&wanted.key as _, Type::TEXT),
         (&held as _, Type::INT4_ARRAY),
     ];
-    let (open, due, expiry) = tokio::try_join!(
+    let (taken, open, due, expiry) = tokio::try_join!(
+        session.query(TAKEN, &params),
         session.query(OPEN, &params),
         session.query(DUE, &params),
         session.query(EXPIRY, &params)
     )?;
+    if !taken.is_empty() && !call.is_alone {
+        // What can be claimed and was not is held by others; nobody is told to wait for something else meanwhile.
+        return Err(Failure::OthersAreAtIt);
+    }
     let mut outlook = Outlook::default();
     let mut first_open = None;
     if let Some(row) = open.first() {
