@@ -7,7 +7,7 @@ use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
 use forager_fetch::robots::Ruling;
 use forager_frontier::entry::{How, Token};
-use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, text_key};
+use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, kept_text, text_key};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 
@@ -168,7 +168,7 @@ impl Visitor {
             let key = text_key(&leased.collection, &leased.url);
             let before = self.frontier.noted(&[key]).await?.pop().flatten();
             let before = before.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
-            report.difference = reading::difference(&before, text);
+            report.difference = reading::difference(&before, &kept_text(text));
         }
         line.fingerprint.clone_from(&fingerprint);
         (line.title, line.redirect, line.links) = (title, redirect, links.len());

@@ -1,5 +1,6 @@
 //! The verbs of the frontier: what callers ask, and what they are told.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -310,7 +311,7 @@ pub struct Report {
     pub validators: Validators,
     /// What was found on the page: taken in together with the report, or not at all.
     pub links: Vec<Link>,
-    /// What the page says, to tell later what has changed; kept for [`text_key`].
+    /// What the page says, to tell later what has changed; kept under [`text_key`] as [`kept_text`] has it.
     pub text: Option<String>,
     /// What has changed.
     pub difference: Difference,
@@ -338,9 +339,32 @@ pub struct Sent {
     pub robots: String,
 }
 
+/// The most bytes of a note, and of the text of a page: twice the largest robots.txt.
+pub const MAX_NOTE_BYTES: usize = 1 << 20;
+
 /// The key under which the text of a page is kept.
 pub fn text_key(collection: &str, url: &str) -> String {
-    format!("text {collection} {url}")
+    format!("{TEXT}{collection} {url}")
+}
+
+/// What the keys of all texts begin with.
+pub(crate) const TEXT: &str = "text ";
+
+/// The collection and the page whose text is kept under a key. A name may have spaces in it; a URL has none.
+pub(crate) fn page_of_text(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix(TEXT)?.rsplit_once(' ')
+}
+
+/// A text as it is kept. One that is too long ends where a line does, with a line more that says so; whoever compares
+/// with it has to cut likewise.
+pub fn kept_text(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_NOTE_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let end = format!("\n[cut off here: the text has {} bytes]", text.len());
+    let most = &text[..text.floor_char_boundary(MAX_NOTE_BYTES - end.len())];
+    let lines = most.rsplit_once('\n').map_or(most, |(lines, _)| lines);
+    Cow::Owned(format!("{lines}{end}"))
 }
 
 /// Whether a host can be visited.
@@ -355,7 +379,7 @@ pub enum Visit {
 /// Something to write down.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
-    /// A value under a key; none forgets it.
+    /// A value under a key, of [`MAX_NOTE_BYTES`] at most; none forgets it.
     Keep(String, Option<Vec<u8>>),
     /// What the robots.txt of a host asks for between fetches.
     CrawlDelay(String, Option<Interval>),

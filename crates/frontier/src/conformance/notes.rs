@@ -7,7 +7,7 @@ use super::world::*;
 use crate::entry::Token;
 use crate::host::HostSettings;
 use crate::moment::Moment;
-use crate::verbs::{FetchError, FetchRow, HostChange, Link, Note, Page, Report, Sent};
+use crate::verbs::{FetchError, FetchRow, HostChange, Link, MAX_NOTE_BYTES, Note, Page, Report, Sent};
 
 const HOME: &str = "https://a.example/";
 
@@ -104,6 +104,20 @@ pub async fn a_key_that_cannot_be_kept_fails_the_whole_call(mut world: World) {
     world.note([keep(&longest, "x")]).await;
     world.reopen();
     assert_eq!(world.noted(&longest).await.as_deref(), Some("x"));
+}
+
+pub async fn a_value_that_is_too_large_fails_the_whole_call(mut world: World) {
+    let large = "x".repeat(MAX_NOTE_BYTES);
+    let too_large = format!("{large}x");
+    let notes = [keep("good", "x"), keep("k", &too_large)];
+    let error = world.frontier().note(&notes, world.now).await.unwrap_err().to_string();
+    for part in ["\"k\"", "1048577 bytes", "1048576"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert_eq!(world.noted("good").await, None, "all of it or nothing");
+    world.note([keep("k", &large)]).await;
+    world.reopen();
+    assert_eq!(world.noted("k").await.map(|value| value.len()), Some(large.len()));
 }
 
 pub async fn a_report_with_a_fetch_is_logged(world: World) {

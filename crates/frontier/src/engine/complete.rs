@@ -377,9 +377,7 @@ impl<'c> Done<'c, '_> {
         let changed = !is_same && record.scans > 0 && self.report.changed.unwrap_or(differs);
         record.learn(record.evidence().after_scan(changed, self.now.timestamp()));
         record.fingerprint = given.or_else(|| record.fingerprint.take());
-        if !is_same || self.report.validators != Validators::default() {
-            record.validators = bounded_validators(&self.report.validators);
-        }
+        record.validators = validators_after(&record.validators, &self.report.validators, is_same);
         self.remember(record, changed);
         changed
     }
@@ -574,9 +572,17 @@ fn bounded(fingerprint: &str) -> String {
 /// The longest validator that is shown to a server again; a longer one is as good as none.
 const VALIDATOR_BYTES: usize = 512;
 
-fn bounded_validators(given: &Validators) -> Validators {
-    let short = |text: &Option<String>| text.clone().filter(|text| text.len() <= VALIDATOR_BYTES);
-    Validators { etag: short(&given.etag), last_modified: short(&given.last_modified) }
+/// What the version that a server has now is known by. A 304 need not repeat what has not changed: what it does not
+/// name stays.
+fn validators_after(before: &Validators, given: &Validators, is_same: bool) -> Validators {
+    let next = |before: &Option<String>, given: &Option<String>| match given {
+        Some(text) => Some(text).filter(|text| text.len() <= VALIDATOR_BYTES).cloned(),
+        None => before.clone().filter(|_| is_same),
+    };
+    Validators {
+        etag: next(&before.etag, &given.etag),
+        last_modified: next(&before.last_modified, &given.last_modified),
+    }
 }
 
 /// Random numbers that come out the same wherever they are drawn: from the URL and a count.

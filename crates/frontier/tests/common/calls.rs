@@ -46,8 +46,7 @@ const PATHS: [&str; 15] = [
     "/z",
 ];
 /// Keys of notes. The first can have none.
-const NOTES: [&str; 6] =
-    ["", "robots x.example", "robots y.example", "text a https://x.example/news", "k", "k "];
+const NOTES: [&str; 6] = ["", "robots x.example", "robots y.example", "text", "k", "k "];
 const KEYS: [&str; 3] = ["k", "x.example", "other key"];
 const TIMES: [u64; 13] = [
     0,
