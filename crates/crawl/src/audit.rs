@@ -12,7 +12,7 @@ use forager_frontier::Moment;
 use forager_frontier::verbs::FetchRow;
 use serde::Serialize;
 
-use crate::robots::{Word, origin};
+use crate::robots::{Label, origin};
 
 /// What an audit found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -123,10 +123,10 @@ impl<'f> Auditor<'f> {
         evidence.bytes += row.bytes;
         evidence.first = evidence.first.min(row.started);
         evidence.last = evidence.last.max(row.started);
-        match Word::of(&row.robots) {
-            Some(word) => {
+        match Label::of(&row.robots) {
+            Some(label) => {
                 evidence.robots_read += 1;
-                self.learn(&row, &word);
+                self.learn(&row, &label);
             }
             None => self.check_allowed(&row),
         }
@@ -142,15 +142,15 @@ impl<'f> Auditor<'f> {
     }
 
     /// What robots.txt said from then on.
-    fn learn(&mut self, row: &FetchRow, word: &Word<'_>) {
-        let file = word.file.and_then(|key| (self.files)(key));
+    fn learn(&mut self, row: &FetchRow, label: &Label<'_>) {
+        let file = label.file.and_then(|key| (self.files)(key));
         let known = match (file, row.result.parse::<u16>()) {
             (Some(body), _) => Known::File(Box::new(Robots::parse(&body, &self.token))),
             (None, Ok(status)) if (400..500).contains(&status) && status != 429 => Known::Nothing,
             // Out of reach, or on its way elsewhere: what was known before counts on.
             _ => return,
         };
-        self.rules.insert(word.origin.to_owned(), known);
+        self.rules.insert(label.origin.to_owned(), known);
     }
 
     fn check_allowed(&mut self, row: &FetchRow) {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     fn robots(started: u64) -> FetchRow {
-        let robots = Word { file: Some("robots.txt x"), origin: "http://a.no" }.to_string();
+        let robots = Label { file: Some("robots.txt x"), origin: "http://a.no" }.to_string();
         FetchRow { robots, url: "http://a.no/robots.txt".into(), ..page(started, started + 10, "/") }
     }
 
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_missing_file_allows_everything_and_a_broken_one_changes_nothing() {
         let answer = |started, result: &str| {
-            let word = Word { file: None, origin: "http://a.no" }.to_string();
+            let word = Label { file: None, origin: "http://a.no" }.to_string();
             FetchRow { robots: word, result: result.into(), ..robots(started) }
         };
         assert_eq!(audit(vec![answer(0, "404"), page(1000, 1100, "/private/x")]), Vec::<String>::new());

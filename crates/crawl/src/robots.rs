@@ -11,6 +11,7 @@ use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Rules, of_answer};
 use forager_frontier::verbs::{FetchRow, Note, Visit};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
+use serde::Serialize;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::clock::Clock;
@@ -31,8 +32,10 @@ pub struct Found {
     pub rules: Arc<Rules>,
     /// Whether the host was just asked for them, so that it has to be left alone for a while.
     pub was_asked: bool,
-    /// Whether the host is where no connection may lead, so that it is not asked at all.
-    pub is_refused: bool,
+    /// Until when they count.
+    pub expires: Timestamp,
+    /// Why the host is not asked at all, if no connection may lead to it.
+    pub refused: Option<Arc<str>>,
 }
 
 /// Where the rules of sites are known.
@@ -45,22 +48,30 @@ pub struct Office {
     sites: Mutex<HashMap<String, Arc<AsyncMutex<Option<Known>>>>>,
 }
 
+#[derive(Clone)]
 struct Known {
     rules: Arc<Rules>,
     expires: Timestamp,
-    is_refused: bool,
+    refused: Option<Arc<str>>,
+}
+
+impl Known {
+    fn found(self, was_asked: bool) -> Found {
+        let Self { rules, expires, refused } = self;
+        Found { rules, was_asked, expires, refused }
+    }
 }
 
 /// Why robots.txt was not had.
 struct Missed {
     outcome: Outcome<'static>,
-    /// Whether its host is where no connection may lead.
-    is_refused: bool,
+    /// Why its host is not asked at all, if no connection may lead there.
+    refused: Option<Arc<str>>,
 }
 
 impl Missed {
     fn failed(error: String) -> Self {
-        Self { outcome: Outcome::Failed { error }, is_refused: false }
+        Self { outcome: Outcome::Failed { error }, refused: None }
     }
 }
 
@@ -82,21 +93,20 @@ impl Office {
         let site = self.site(&origin);
         let mut known = site.lock().await;
         if let Some(known) = known.as_ref().filter(|known| known.expires > self.clock.now()) {
-            let Known { rules, is_refused, .. } = known;
-            return Ok(Found { rules: rules.clone(), was_asked: false, is_refused: *is_refused });
+            return Ok(known.clone().found(false));
         }
         let key = note_key(&origin);
         let kept = self.frontier.noted(std::slice::from_ref(&key)).await?.pop().flatten();
         let copy = kept.and_then(|bytes| postcard::from_bytes::<Copy>(&bytes).ok());
         let fresh = copy.as_ref().filter(|copy| copy.is_fresh(self.clock.now()));
         let was_asked = fresh.is_none();
-        let (copy, is_refused) = match fresh {
-            Some(copy) => (copy.clone(), false),
+        let (copy, refused) = match fresh {
+            Some(copy) => (copy.clone(), None),
             None => self.ask((url, least_gap), &key, copy.as_ref()).await?,
         };
         let rules = Arc::new(copy.rules(&self.token));
-        *known = Some(Known { rules: rules.clone(), expires: copy.expires, is_refused });
-        Ok(Found { rules, was_asked, is_refused })
+        let found = known.insert(Known { rules, expires: copy.expires, refused }).clone();
+        Ok(found.found(was_asked))
     }
 
     fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
@@ -107,21 +117,21 @@ impl Office {
         sites.entry(origin.to_owned()).or_default().clone()
     }
 
-    /// Asks for robots.txt, and writes down what came of it, and what it asks for. Says whether the host may not be
+    /// Asks for robots.txt, and writes down what came of it, and what it asks for. Says why, if the host may not be
     /// asked; then nothing is written down, for another process may be allowed to.
     async fn ask(
         &self,
         (url, least_gap): (&FetchUrl, u64),
         key: &str,
         previous: Option<&Copy>,
-    ) -> Result<(Copy, bool)> {
+    ) -> Result<(Copy, Option<Arc<str>>)> {
         let mut notes = Vec::new();
         let copy = match self.follow(url, least_gap, &mut notes).await? {
             Ok(response) => of_answer(&outcome(&response, self.clock.now()), previous, self.clock.now()),
             Err(missed) => {
                 let copy = of_answer(&missed.outcome, previous, self.clock.now());
-                if missed.is_refused {
-                    return Ok((copy, true));
+                if missed.refused.is_some() {
+                    return Ok((copy, missed.refused));
                 }
                 copy
             }
@@ -134,7 +144,7 @@ impl Office {
         if let Some(file) = copy.file.as_ref().filter(|file| file.read_at == copy.fetched_at) {
             let key = file_key(&file.body);
             if let Some(row) = last_fetch {
-                row.robots = Word { origin: &origin(url), file: Some(&key) }.to_string();
+                row.robots = Label { origin: &origin(url), file: Some(&key) }.to_string();
             }
             notes.push(Note::Keep(key, Some(file.body.clone())));
         }
@@ -143,7 +153,7 @@ impl Office {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
         }
         self.frontier.note(&notes, self.clock.now()).await?;
-        Ok((copy, false))
+        Ok((copy, None))
     }
 
     /// Follows robots.txt to where it is. Every place but the first waits for its own turn.
@@ -165,7 +175,10 @@ impl Office {
             }
             let started = self.pace.turn(at.host(), least_gap).await;
             let answer = self.get(&at).await;
-            notes.push(Note::Fetch(self.row((url, &at), started, answer.as_ref())));
+            let refused = answer.as_ref().err().filter(|failure| failure.class() == Class::AddressRefused);
+            if refused.is_none() {
+                notes.push(Note::Fetch(self.row((url, &at), started, answer.as_ref())));
+            }
             if let Some(token) = visit {
                 self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
             }
@@ -173,7 +186,8 @@ impl Office {
                 Ok(response) => response,
                 Err(failure) => {
                     let is_refused = hop == 0 && failure.class() == Class::AddressRefused;
-                    return Ok(Err(Missed { is_refused, ..Missed::failed(failure.to_string()) }));
+                    let refused = is_refused.then(|| failure.to_string().into());
+                    return Ok(Err(Missed { refused, ..Missed::failed(failure.to_string()) }));
                 }
             };
             match response.location().filter(|_| (300..400).contains(&response.status)).map(|to| at.join(to))
@@ -183,7 +197,7 @@ impl Office {
                 None => return Ok(Ok(response)),
             }
         }
-        Ok(Err(Missed { outcome: Outcome::TooManyRedirects, is_refused: false }))
+        Ok(Err(Missed { outcome: Outcome::TooManyRedirects, refused: None }))
     }
 
     async fn get(&self, url: &FetchUrl) -> std::result::Result<Response, forager_fetch::http::Failure> {
@@ -215,7 +229,7 @@ impl Office {
             Ok(response) => (response.status.to_string(), response.wire_bytes),
             Err(failure) => (failure.to_string(), 0),
         };
-        let robots = Word { origin: &origin(site), file: None }.to_string();
+        let robots = Label { origin: &origin(site), file: None }.to_string();
         FetchRow {
             started: Moment::of(started),
             ended: Moment::of(self.clock.now()),
@@ -242,15 +256,47 @@ fn outcome(response: &Response, now: Timestamp) -> Outcome<'_> {
     })
 }
 
+/// What the robots.txt that is known says of a URL, and where that is from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Word {
+    /// The address of the file.
+    pub source: String,
+    /// Whether the URL may be fetched.
+    pub allowed: bool,
+    /// The line that decides, or what stands for it.
+    pub rule: String,
+    /// When the file was asked for last.
+    pub asked: Moment,
+    /// Until when what is known of it counts.
+    pub expires: Moment,
+}
+
+/// What the queue knows of the robots.txt that is for a URL; none if it was never asked for.
+pub async fn known(frontier: &dyn Frontier, url: &FetchUrl, product_token: &str) -> Result<Option<Word>> {
+    let kept = frontier.noted(&[note_key(&origin(url))]).await?.pop().flatten();
+    let copy = kept.and_then(|bytes| postcard::from_bytes::<Copy>(&bytes).ok());
+    Ok(copy.map(|copy| {
+        let ruling = copy.rules(product_token).verdict(url);
+        Word {
+            source: robots_url(url),
+            allowed: ruling.allowed,
+            rule: ruling.to_string(),
+            asked: Moment::of(copy.fetched_at),
+            expires: Moment::of(copy.expires),
+        }
+    }))
+}
+
 /// What the log of fetches says of a request for robots.txt: for whom it was, and where its text is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word<'a> {
+pub(crate) struct Label<'a> {
     pub(crate) origin: &'a str,
     pub(crate) file: Option<&'a str>,
 }
 
-impl<'a> Word<'a> {
-    /// The word that a text is; none if it is about something else.
+impl<'a> Label<'a> {
+    /// The label that a text is; none if it is about something else.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("for ")?;
         let (origin, file) =
@@ -259,7 +305,7 @@ impl<'a> Word<'a> {
     }
 }
 
-impl fmt::Display for Word<'_> {
+impl fmt::Display for Label<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "for {}", self.origin)?;
         self.file.map_or(Ok(()), |file| write!(f, ": {file}"))
@@ -270,6 +316,11 @@ impl fmt::Display for Word<'_> {
 pub fn origin(url: &FetchUrl) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host())
+}
+
+/// The address of the robots.txt that is for a URL.
+pub fn robots_url(url: &FetchUrl) -> String {
+    format!("{}/robots.txt", origin(url))
 }
 
 /// The key under which the queue keeps the robots.txt of an origin.

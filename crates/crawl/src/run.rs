@@ -293,6 +293,11 @@ fn tell(watcher: &mut dyn Watcher, report: &Report, completed: Completed, mut li
     line.difference = completed.changed.then(|| report.difference.clone());
     line.outcome = Some(completed.outcome);
     line.due = completed.due;
-    line.rule = if completed.outcome == Outcome::Again { completed.rule } else { why };
+    line.rule = match (completed.outcome, line.not_fetched) {
+        (Outcome::Again, None) => completed.rule,
+        (Outcome::Again, Some(_)) => format!("{}; {}", line.rule, completed.rule).into(),
+        (_, Some(_)) => line.rule,
+        (_, None) => why,
+    };
     watcher.page(&line, &found);
 }

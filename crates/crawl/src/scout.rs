@@ -11,6 +11,8 @@ use crate::clock::Clock;
 use crate::config::Result;
 use crate::pace::Pace;
 use crate::robots::Office;
+use crate::told::NotFetched;
+use crate::visit::obstacle;
 
 /// How many redirects are followed.
 const MOST_REDIRECTS: usize = 10;
@@ -47,6 +49,17 @@ pub enum Unseen {
         /// The rule.
         rule: String,
     },
+    /// robots.txt cannot be had, so that nobody knows.
+    #[error("{url} is not fetched: {why}")]
+    Unknown {
+        /// The page.
+        url: String,
+        /// What became of robots.txt.
+        why: String,
+    },
+    /// No connection may lead there.
+    #[error("{0}")]
+    Refused(Arc<str>),
     /// There was none.
     #[error(transparent)]
     Failed(#[from] Failure),
@@ -83,11 +96,18 @@ impl Scout {
             answer: Err(Unseen::TooManyRedirects { url: url.as_str().to_owned() }),
         };
         for _ in 0..=MOST_REDIRECTS {
-            let ruling = self.rules(&seen.url).await?.verdict(&seen.url);
+            let found = self.office.rules(&seen.url, self.least_gap).await?;
+            let ruling = found.rules.verdict(&seen.url);
             seen.robots = ruling.to_string();
-            if !ruling.allowed {
+            if let Some(not_fetched) = obstacle(&found, &ruling) {
                 let (url, rule) = (seen.url.as_str().to_owned(), seen.robots.clone());
-                seen.answer = Err(Unseen::Forbidden { url, rule });
+                seen.answer = Err(match (not_fetched, found.refused) {
+                    (_, Some(refused)) => Unseen::Refused(refused),
+                    (NotFetched::Robots, None) => Unseen::Forbidden { url, rule },
+                    (NotFetched::RobotsUnreachable | NotFetched::AddressRefused, None) => {
+                        Unseen::Unknown { url, why: rule }
+                    }
+                });
                 return Ok(seen);
             }
             let mut request = Request::new(seen.url.clone());

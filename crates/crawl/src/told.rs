@@ -1,5 +1,6 @@
 //! What a crawl tells of itself while it runs.
 
+use std::fmt;
 use std::sync::Arc;
 
 use forager_frontier::Moment;
@@ -17,6 +18,9 @@ pub struct PageLine {
     pub url: String,
     /// The HTTP status; none if there was no answer.
     pub status: Option<u16>,
+    /// Why it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_fetched: Option<NotFetched>,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -64,14 +68,29 @@ pub struct PageLine {
     pub outcome: Option<Outcome>,
     /// When it is due again.
     pub due: Option<Moment>,
-    /// Why it was fetched, and why it is due when it is.
+    /// Why it was fetched, or why not; and why it is due when it is.
     pub rule: Arc<str>,
 }
 
-impl PageLine {
-    /// Whether it was not fetched because robots.txt forbids it.
-    pub fn robots_forbids(&self) -> bool {
-        self.status.is_none() && self.error.as_deref() == Some(self.robots.as_str())
+/// Why a page was not asked for. Its text is what the page came to, in few words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum NotFetched {
+    /// robots.txt forbids it.
+    Robots,
+    /// robots.txt cannot be had, so that nobody knows whether it may be fetched.
+    RobotsUnreachable,
+    /// Its host is where no connection may lead.
+    AddressRefused,
+}
+
+impl fmt::Display for NotFetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Robots => "forbidden by robots.txt",
+            Self::RobotsUnreachable => "robots.txt unreachable",
+            Self::AddressRefused => "address refused",
+        })
     }
 }
 

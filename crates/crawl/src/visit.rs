@@ -16,8 +16,8 @@ use crate::config::Result;
 use crate::options::PageOptions;
 use crate::pace::Pace;
 use crate::reading::{self, Reading};
-use crate::robots::{self, Office};
-use crate::told::PageLine;
+use crate::robots::{self, Found, Office};
+use crate::told::{NotFetched, PageLine};
 
 /// What visits need.
 pub(crate) struct Visitor {
@@ -60,17 +60,12 @@ impl Visitor {
         };
         let found = self.office.rules(&url, leased.least_gap).await?;
         let ruling = found.rules.verdict(&url);
-        if found.was_asked && !is_out_of_reach(&ruling) {
+        if found.was_asked && found.refused.is_none() && !is_out_of_reach(&ruling) {
             return Ok(Turn::Spent);
         }
         line.robots = ruling.to_string();
-        if !ruling.allowed {
-            report.error = Some(match is_out_of_reach(&ruling) {
-                true if found.is_refused => FetchError::Refused,
-                true => FetchError::Network,
-                false => FetchError::Robots,
-            });
-            line.error = Some(line.robots.clone());
+        if let Some(not_fetched) = obstacle(&found, &ruling) {
+            keep_from(&mut report, &mut line, not_fetched, &found, &url);
             return Ok(Turn::Reported(Box::new(report), Box::new(line)));
         }
         line.at = self.pace.turn(url.host(), leased.least_gap).await;
@@ -81,6 +76,12 @@ impl Visitor {
             Err(failure) => {
                 report.error = Some(kind(&failure));
                 line.error = Some(failure.to_string());
+                if failure.class() == Class::AddressRefused {
+                    // Nobody was asked.
+                    report.fetch = None;
+                    line.not_fetched = Some(NotFetched::AddressRefused);
+                    line.rule = failure.to_string().into();
+                }
             }
         }
         line.took = millis(self.clock.now(), line.at);
@@ -178,6 +179,44 @@ impl Visitor {
     }
 }
 
+/// Why a page must not be asked for, if so.
+pub(crate) fn obstacle(found: &Found, ruling: &Ruling) -> Option<NotFetched> {
+    match ruling.allowed {
+        _ if found.refused.is_some() => Some(NotFetched::AddressRefused),
+        true => None,
+        false if is_out_of_reach(ruling) => Some(NotFetched::RobotsUnreachable),
+        false => Some(NotFetched::Robots),
+    }
+}
+
+/// Tells that a page was not asked for, why, and where that is from.
+fn keep_from(
+    report: &mut Report,
+    line: &mut PageLine,
+    not_fetched: NotFetched,
+    found: &Found,
+    url: &FetchUrl,
+) {
+    line.not_fetched = Some(not_fetched);
+    if let Some(refused) = &found.refused {
+        report.error = Some(FetchError::Address);
+        line.robots = String::from("not asked for");
+        line.error = Some(refused.to_string());
+        line.rule = refused.clone();
+        return;
+    }
+    let (error, until) = match not_fetched {
+        NotFetched::Robots => (FetchError::Robots, "counts until"),
+        NotFetched::RobotsUnreachable | NotFetched::AddressRefused => {
+            (FetchError::Unreachable, "is asked for again at")
+        }
+    };
+    report.error = Some(error);
+    line.error = Some(line.robots.clone());
+    let (source, expires) = (robots::robots_url(url), Moment::of(found.expires));
+    line.rule = format!("{not_fetched}: {}; {source} {until} {expires}", line.robots).into();
+}
+
 fn begin(leased: &Leased, now: Timestamp) -> PageLine {
     PageLine {
         at: now,
@@ -213,15 +252,11 @@ fn kind(failure: &Failure) -> FetchError {
     match failure.class() {
         Class::TimedOut(_) => FetchError::Timeout,
         Class::Dns | Class::Connect | Class::Tls | Class::Protocol => FetchError::Network,
-        Class::Url | Class::AddressRefused | Class::HeadersTooLarge => FetchError::Refused,
+        Class::AddressRefused => FetchError::Address,
+        Class::Url | Class::HeadersTooLarge => FetchError::Refused,
     }
 }
 
 fn millis(later: Timestamp, earlier: Timestamp) -> u64 {
     u64::try_from(later.duration_since(earlier).as_millis()).unwrap_or_default()
-}
-
-/// The address of robots.txt for a URL, to be shown.
-pub fn robots_url(url: &FetchUrl) -> String {
-    format!("{}/robots.txt", robots::origin(url))
 }

@@ -163,9 +163,14 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
     ];
     for (name, answer) in table {
         let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer)));
-        field.crawl(HOST, &[]).good_rows();
+        let summary = field.crawl(HOST, &["--crawl-log", "crawl.log"]).good_rows().remove(0);
         assert_eq!(field.paths(HOST), Vec::<String>::new(), "{name}");
         let lines = field.lines("pages.jsonl");
+        let outcomes = json!({ "robots.txt unreachable": lines.len() });
+        assert_eq!((&summary["fetched"], &summary["outcomes"]), (&json!(0), &outcomes), "{name}");
+        assert!(lines.iter().all(|line| line["notFetched"] == "robotsUnreachable"), "{name}: {lines:?}");
+        let log = std::fs::read_to_string(field.file("crawl.log")).unwrap();
+        assert!(log.lines().all(|line| line.split_whitespace().nth(1) == Some("-61")), "{name}: {log}");
         assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{name}: {lines:?}");
         let error = lines[0]["error"].as_str().unwrap();
         assert!(error.contains("robots.txt"), "{name}: {error}");
@@ -177,7 +182,8 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
 fn where_nobody_listens_nothing_is_fetched() {
     let mut field = Field::new(Site::new().host(plain_host(HOST, 3)));
     field.stop();
-    field.crawl(HOST, &[]).good_rows();
+    let summary = field.crawl(HOST, &[]).good_rows().remove(0);
+    assert_eq!(summary["outcomes"], json!({ "robots.txt unreachable": 3 }), "{summary}");
     let lines = field.lines("pages.jsonl");
     assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{lines:?}");
 }
@@ -212,6 +218,44 @@ fn rules_for_us_by_name_go_over_those_for_everyone() {
     want.remove("/2");
     assert_eq!(field.counts(HOST), want);
     field.assert_audit();
+}
+
+#[test]
+fn what_robots_txt_forbids_is_told_with_its_line_and_how_long_that_counts() {
+    let rules = "# ours\nUser-agent: *\nDisallow: /2\n";
+    let field = Field::new(Site::new().host(plain_host(HOST, 2).robots(rules)));
+    let summary = field.crawl(HOST, &["--name", "job"]).good_rows().remove(0);
+    assert_eq!(
+        (&summary["fetched"], &summary["outcomes"]["forbidden by robots.txt"]),
+        (&json!(2), &json!(1))
+    );
+    let line = field.line(HOST, "/2");
+    assert_eq!((&line["notFetched"], &line["error"]), (&json!("robots"), &json!("line 3: Disallow: /2")));
+    let (source, decided) = (field.url(HOST, "/robots.txt"), "line 3: Disallow: /2");
+    let rule = line["rule"].as_str().unwrap();
+    let start = format!("forbidden by robots.txt: {decided}; {source} counts until ");
+    let until: Timestamp = rule.strip_prefix(&start).unwrap_or_else(|| panic!("{rule}")).parse().unwrap();
+    let ahead = until.duration_since(Timestamp::now());
+    assert!(ahead > SignedDuration::from_hours(23) && ahead <= SignedDuration::from_hours(24), "{until}");
+
+    let explained = field.run(&["explain", &field.url(HOST, "/2"), "--json"]).good_rows().remove(0);
+    let robots = &explained["robots"];
+    assert_eq!((&robots["allowed"], &robots["rule"]), (&json!(false), &json!(decided)), "{explained}");
+    assert_eq!((&robots["source"], &robots["expires"]), (&json!(source), &json!(until)), "{explained}");
+    let needs = format!("{source} has to allow it: {decided}");
+    assert!(explained["wouldNeed"].as_array().unwrap().contains(&json!(needs)), "{explained}");
+    let shown = field.run(&["explain", &field.url(HOST, "/2"), "--format", "table"]).stdout;
+    for part in
+        [format!("forbidden: {decided}"), format!("by {source}, asked for at "), "counts until".into()]
+    {
+        assert!(shown.contains(&part), "{part}: {shown}");
+    }
+    let allowed = field.run(&["explain", &field.url(HOST, "/1"), "--json"]).good_rows().remove(0);
+    let robots = &allowed["robots"];
+    assert_eq!(
+        (&robots["allowed"], &robots["rule"]),
+        (&json!(true), &json!("no rule of robots.txt matches"))
+    );
 }
 
 #[test]

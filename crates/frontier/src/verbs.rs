@@ -423,9 +423,13 @@ pub enum FetchError {
     Timeout,
     /// The host could not be reached, or broke off.
     Network,
-    /// robots.txt forbids it.
+    /// robots.txt forbids it, so that it was not asked for.
     Robots,
-    /// It was not fetched: refused address, too large, wrong type.
+    /// Its robots.txt cannot be had, so that it was not asked for.
+    Unreachable,
+    /// Its host is where no connection may lead, so that it was not asked for.
+    Address,
+    /// It cannot be had: too large, wrong type.
     Refused,
 }
 

@@ -144,7 +144,7 @@ impl View {
 
     fn count(&mut self, page: &PageLine, found: &[Found]) {
         let summary = &mut self.summary;
-        summary.fetched += 1;
+        summary.fetched += u64::from(page.not_fetched.is_none());
         summary.bytes += page.wire_bytes;
         summary.changed += u64::from(page.changed);
         *summary.outcomes.entry(in_words(page)).or_default() += 1;
@@ -247,8 +247,10 @@ fn is_skipped(action: Action) -> bool {
 
 /// What a fetch came to, in few words.
 fn in_words(page: &PageLine) -> String {
+    if let Some(not_fetched) = page.not_fetched {
+        return not_fetched.to_string();
+    }
     match (page.status, &page.error) {
-        (_, Some(_)) if page.robots_forbids() => "forbidden by robots.txt".to_owned(),
         (Some(status), None) => status.to_string(),
         (_, Some(error)) => error.clone(),
         (None, None) => "nothing".to_owned(),

@@ -374,6 +374,8 @@ macro_rules! conformance_suite {
                 a_crawl_delay_stays_when_settings_are_replaced,
                 a_crawl_delay_is_of_one_host,
                 what_is_forbidden_costs_its_host_no_wait,
+                what_is_at_a_refused_address_is_given_up_at_once,
+                what_waits_for_robots_txt_is_tried_again_and_not_fetched,
                 what_was_handed_out_after_it_keeps_its_wait,
                 a_wait_is_given_back_once,
                 what_is_forbidden_opens_no_other_gate,

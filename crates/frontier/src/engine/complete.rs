@@ -196,15 +196,18 @@ enum FetchResult {
     Failed { by_host: bool },
     /// The page cannot be had: another 4xx, or our own limits.
     Dead,
-    /// robots.txt forbids it, so that nothing was asked of the host.
+    /// It must not be fetched, so that nothing was asked of the host.
     Forbidden,
+    /// Nobody can tell whether it may be fetched, because the host fails.
+    Unknown,
 }
 
 impl FetchResult {
     fn of(report: &Report) -> Option<Self> {
         Some(match (report.error, report.status) {
             (Some(FetchError::Timeout | FetchError::Network), _) => Self::Failed { by_host: true },
-            (Some(FetchError::Robots), _) => Self::Forbidden,
+            (Some(FetchError::Robots | FetchError::Address), _) => Self::Forbidden,
+            (Some(FetchError::Unreachable), _) => Self::Unknown,
             (Some(FetchError::Refused), _) => Self::Dead,
             (None, Some(404 | 410)) => Self::NotFound,
             (None, Some(429 | 503)) => Self::Refused,
@@ -222,7 +225,7 @@ impl FetchResult {
         match self {
             Self::Page { .. } => after_fetch::Outcome::Success,
             Self::NotFound => after_fetch::Outcome::NotFound,
-            Self::Refused | Self::Failed { .. } | Self::Dead | Self::Forbidden => {
+            Self::Refused | Self::Failed { .. } | Self::Dead | Self::Forbidden | Self::Unknown => {
                 after_fetch::Outcome::Failure
             }
         }
@@ -233,8 +236,18 @@ impl FetchResult {
         match self {
             Self::Page { .. } => None,
             Self::NotFound | Self::Dead | Self::Forbidden => Some(Failure::Dead),
-            Self::Refused | Self::Failed { .. } => Some(Failure::Transient),
+            Self::Refused | Self::Failed { .. } | Self::Unknown => Some(Failure::Transient),
         }
+    }
+
+    /// Whether the host was asked for the page.
+    fn was_asked(self) -> bool {
+        !matches!(self, Self::Forbidden | Self::Unknown)
+    }
+
+    /// Whether the host has failed, or had enough.
+    fn is_by_host(self) -> bool {
+        matches!(self, Self::Refused | Self::Failed { by_host: true } | Self::Unknown)
     }
 }
 
@@ -496,7 +509,7 @@ impl<'c> Done<'c, '_> {
         let retry = tx.settings().retry;
         let tries = match self.result {
             FetchResult::Refused => retry.refused,
-            FetchResult::Failed { .. } => retry.failed,
+            FetchResult::Failed { .. } | FetchResult::Unknown => retry.failed,
             FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead | FetchResult::Forbidden => {
                 0
             }
@@ -534,9 +547,8 @@ impl<'c> Done<'c, '_> {
             }
             return;
         }
-        host.fetched += 1;
-        let is_its_own = matches!(self.result, FetchResult::Refused | FetchResult::Failed { by_host: true });
-        if is_its_own {
+        host.fetched += u64::from(self.result.was_asked());
+        if self.result.is_by_host() {
             host.failures = host.failures.saturating_add(1);
             let wait = politeness.back_off.doubled(host.failures - 1, politeness.max_back_off);
             let millis = to_millis(wait);
@@ -552,7 +564,7 @@ impl<'c> Done<'c, '_> {
 
     fn count<T: Tx>(&self, tx: &mut T, changed: bool) {
         let mut tally = tx.tally(self.collection.number);
-        tally.fetches += u64::from(self.result != FetchResult::Forbidden);
+        tally.fetches += u64::from(self.result.was_asked());
         tally.bytes = tally.bytes.saturating_add(self.report.bytes);
         tally.changes += u64::from(changed);
         tx.set_tally(self.collection.number, tally);
