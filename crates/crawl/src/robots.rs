@@ -16,7 +16,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::clock::Clock;
 use crate::config::Result;
-use crate::pace::Pace;
+use crate::pace::{Pace, Round};
 
 /// How many redirects of robots.txt are followed.
 const MOST_REDIRECTS: usize = 5;
@@ -36,6 +36,15 @@ pub struct Found {
     pub expires: Timestamp,
     /// Why the host is not asked at all, if no connection may lead to it.
     pub refused: Option<Arc<str>>,
+}
+
+/// In whose turn a host may be asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// The least milliseconds after its last request.
+    pub(crate) least_gap: u64,
+    /// When the turn was given.
+    pub(crate) round: Round,
 }
 
 /// Where the rules of sites are known.
@@ -87,13 +96,14 @@ impl Office {
     }
 
     /// The rules for a URL. Where nobody knows them, the host is asked in the turn of the caller, so many milliseconds
-    /// after its last request; others who want the same meanwhile wait for the answer.
-    pub async fn rules(&self, url: &FetchUrl, least_gap: u64) -> Result<Found> {
+    /// after its last request; others who want the same meanwhile wait for the answer. None if the host would have to
+    /// be asked, and wants to be left alone.
+    pub(crate) async fn rules(&self, url: &FetchUrl, turn: Turn) -> Result<Option<Found>> {
         let origin = origin(url);
         let site = self.site(&origin);
         let mut known = site.lock().await;
         if let Some(known) = known.as_ref().filter(|known| known.expires > self.clock.now()) {
-            return Ok(known.clone().found(false));
+            return Ok(Some(known.clone().found(false)));
         }
         let key = note_key(&origin);
         let kept = self.frontier.noted(std::slice::from_ref(&key)).await?.pop().flatten();
@@ -102,11 +112,14 @@ impl Office {
         let was_asked = fresh.is_none();
         let (copy, refused) = match fresh {
             Some(copy) => (copy.clone(), None),
-            None => self.ask((url, least_gap), &key, copy.as_ref()).await?,
+            None => match self.ask((url, turn), &key, copy.as_ref()).await? {
+                Some(asked) => asked,
+                None => return Ok(None),
+            },
         };
         let rules = Arc::new(copy.rules(&self.token));
         let found = known.insert(Known { rules, expires: copy.expires, refused }).clone();
-        Ok(found.found(was_asked))
+        Ok(Some(found.found(was_asked)))
     }
 
     fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
@@ -121,17 +134,18 @@ impl Office {
     /// asked; then nothing is written down, for another process may be allowed to.
     async fn ask(
         &self,
-        (url, least_gap): (&FetchUrl, u64),
+        (url, turn): (&FetchUrl, Turn),
         key: &str,
         previous: Option<&Copy>,
-    ) -> Result<(Copy, Option<Arc<str>>)> {
+    ) -> Result<Option<(Copy, Option<Arc<str>>)>> {
         let mut notes = Vec::new();
-        let copy = match self.follow(url, least_gap, &mut notes).await? {
+        let Some(answer) = self.follow(url, turn, &mut notes).await? else { return Ok(None) };
+        let copy = match answer {
             Ok(response) => of_answer(&outcome(&response, self.clock.now()), previous, self.clock.now()),
             Err(missed) => {
                 let copy = of_answer(&missed.outcome, previous, self.clock.now());
                 if missed.refused.is_some() {
-                    return Ok((copy, missed.refused));
+                    return Ok(Some((copy, missed.refused)));
                 }
                 copy
             }
@@ -153,28 +167,45 @@ impl Office {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
         }
         self.frontier.note(&notes, self.clock.now()).await?;
-        Ok((copy, None))
+        for note in &notes {
+            if let Note::Fetch(row @ FetchRow { back_off_until: Some(_), .. }) = note {
+                self.pace.settle(&row.host);
+            }
+        }
+        Ok(Some((copy, None)))
     }
 
-    /// Follows robots.txt to where it is. Every place but the first waits for its own turn.
+    /// Follows robots.txt to where it is. Every place but the first waits for its own turn. None if the first wants to
+    /// be left alone.
     async fn follow(
         &self,
         url: &FetchUrl,
-        least_gap: u64,
+        turn: Turn,
         notes: &mut Vec<Note>,
-    ) -> Result<std::result::Result<Response, Missed>> {
-        let failed = |error: String| Ok(Err(Missed::failed(error)));
+    ) -> Result<Option<std::result::Result<Response, Missed>>> {
+        let failed = |error: String| Ok(Some(Err(Missed::failed(error))));
         let mut at = match url.join("/robots.txt") {
             Ok(at) => at,
             Err(cause) => return failed(cause.to_string()),
         };
         for hop in 0..=MOST_REDIRECTS {
             let visit = if hop == 0 { None } else { self.visit(at.host()).await? };
+            let had_no_time = || failed(format!("{} had no time for robots.txt", at.host()));
             if hop > 0 && visit.is_none() {
-                return failed(format!("{} had no time for robots.txt", at.host()));
+                return had_no_time();
             }
-            let started = self.pace.turn(at.host(), least_gap).await;
+            let round = if hop == 0 { turn.round } else { self.pace.round() };
+            let Some(started) = self.pace.turn(at.host(), turn.least_gap, round).await else {
+                if let Some(token) = visit {
+                    self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
+                    return had_no_time();
+                }
+                return Ok(None);
+            };
             let answer = self.get(&at).await;
+            if answer.as_ref().is_ok_and(|response| self.pause(response).is_some()) {
+                self.pace.rest(at.host());
+            }
             let refused = answer.as_ref().err().filter(|failure| failure.class() == Class::AddressRefused);
             if refused.is_none() {
                 notes.push(Note::Fetch(self.row((url, &at), started, answer.as_ref())));
@@ -187,17 +218,24 @@ impl Office {
                 Err(failure) => {
                     let is_refused = hop == 0 && failure.class() == Class::AddressRefused;
                     let refused = is_refused.then(|| failure.to_string().into());
-                    return Ok(Err(Missed { refused, ..Missed::failed(failure.to_string()) }));
+                    return Ok(Some(Err(Missed { refused, ..Missed::failed(failure.to_string()) })));
                 }
             };
             match response.location().filter(|_| (300..400).contains(&response.status)).map(|to| at.join(to))
             {
                 Some(Ok(next)) => at = next,
                 Some(Err(cause)) => return failed(cause.to_string()),
-                None => return Ok(Ok(response)),
+                None => return Ok(Some(Ok(response))),
             }
         }
-        Ok(Err(Missed { outcome: Outcome::TooManyRedirects, refused: None }))
+        Ok(Some(Err(Missed { outcome: Outcome::TooManyRedirects, refused: None })))
+    }
+
+    /// Until when a host asks to be left alone, if it does.
+    fn pause(&self, response: &Response) -> Option<Moment> {
+        let now = self.clock.now();
+        let asked = response.retry_after(now).filter(|_| matches!(response.status, 429 | 503))?;
+        Some(Moment::of(asked.after(now)))
     }
 
     async fn get(&self, url: &FetchUrl) -> std::result::Result<Response, forager_fetch::http::Failure> {
@@ -238,6 +276,7 @@ impl Office {
             result,
             bytes,
             robots,
+            back_off_until: answer.ok().and_then(|response| self.pause(response)),
             ..FetchRow::default()
         }
     }

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use crate::clock::Clock;
 use crate::config::Result;
 use crate::options::PageOptions;
-use crate::pace::Pace;
+use crate::pace::{Pace, Round};
 use crate::reading::{self, Reading};
 use crate::robots::{self, Found, Office};
 use crate::told::{NotFetched, PageLine};
@@ -41,13 +41,14 @@ const MOST_INTRODUCED: usize = 100_000;
 pub enum Turn {
     /// The page was fetched, or must not be.
     Reported(Box<Report>, Box<PageLine>),
-    /// The turn was spent on robots.txt; the page has to wait for another.
+    /// The page was not asked for, and has to wait for another turn: this one was spent on robots.txt, or the host has
+    /// asked for a pause meanwhile.
     Spent,
 }
 
 impl Visitor {
     /// Takes the turn of a page.
-    pub(crate) async fn visit(&self, leased: &Leased, options: &PageOptions) -> Result<Turn> {
+    pub(crate) async fn visit(&self, leased: &Leased, round: Round, options: &PageOptions) -> Result<Turn> {
         let mut report = Report { token: leased.token.0, ..Report::default() };
         let mut line = begin(leased, self.clock.now());
         let url = match FetchUrl::parse(&leased.url) {
@@ -58,7 +59,8 @@ impl Visitor {
                 return Ok(Turn::Reported(Box::new(report), Box::new(line)));
             }
         };
-        let found = self.office.rules(&url, leased.least_gap).await?;
+        let turn = robots::Turn { least_gap: leased.least_gap, round };
+        let Some(found) = self.office.rules(&url, turn).await? else { return Ok(Turn::Spent) };
         let ruling = found.rules.verdict(&url);
         if found.was_asked && found.refused.is_none() && !is_out_of_reach(&ruling) {
             return Ok(Turn::Spent);
@@ -68,10 +70,20 @@ impl Visitor {
             keep_from(&mut report, &mut line, not_fetched, &found, &url);
             return Ok(Turn::Reported(Box::new(report), Box::new(line)));
         }
-        line.at = self.pace.turn(url.host(), leased.least_gap).await;
-        report.fetch = Some(Sent { at: Moment::of(line.at), robots: line.robots.clone() });
+        let Some(at) = self.pace.turn(url.host(), leased.least_gap, round).await else {
+            return Ok(Turn::Spent);
+        };
+        line.at = at;
         self.note_sent(leased, &url, &line);
-        match self.get(request(&url, leased)).await {
+        let answer = self.get(request(&url, leased)).await;
+        if wants_rest(&answer) {
+            self.pace.rest(url.host());
+        }
+        let ended = self.clock.now();
+        line.took = millis(ended, line.at);
+        let (at, ended) = (Moment::of(line.at), Some(Moment::of(ended)));
+        report.fetch = Some(Sent { at, ended, robots: line.robots.clone() });
+        match answer {
             Ok(response) => self.take_in(&response, (&url, leased), options, &mut report, &mut line).await?,
             Err(failure) => {
                 report.error = Some(kind(&failure));
@@ -84,7 +96,6 @@ impl Visitor {
                 }
             }
         }
-        line.took = millis(self.clock.now(), line.at);
         if let Some(robots) = found.rules.robots().filter(|_| options.reading.sitemaps)
             && self.is_first_of(&leased.collection, &url)
         {
@@ -107,9 +118,18 @@ impl Visitor {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(leased.token, row);
     }
 
-    /// A page was reported, so that its request is in the log.
-    pub(crate) fn was_reported(&self, token: Token) {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
+    /// A page was reported, so that its request is in the log, and the queue knows what its host wants.
+    pub(crate) fn was_reported(&self, report: &Report) {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = sent.remove(&Token(report.token));
+        // A page that is well says nothing of another one whose host wants to rest, and which is not reported yet.
+        let rests = match report.error {
+            None => matches!(report.status, Some(429 | 503)),
+            Some(error) => matches!(error, FetchError::Timeout | FetchError::Network),
+        };
+        if let Some(row) = row.filter(|_| rests) {
+            self.pace.settle(&row.host);
+        }
     }
 
     /// The requests that were sent and will not be reported, for the log.
@@ -153,7 +173,7 @@ impl Visitor {
         report.status = Some(response.status);
         report.bytes = response.wire_bytes;
         report.retry_after = response.retry_after(self.clock.now());
-        if let Some(cut @ (CutOff::Broken | CutOff::Time | CutOff::BadEncoding)) = response.cut_off {
+        if let Some(cut) = broken(response) {
             report.error = Some(if cut == CutOff::Time { FetchError::Timeout } else { FetchError::Network });
             line.error = Some(format!("the page is not whole: {cut}"));
             return Ok(());
@@ -215,6 +235,20 @@ fn keep_from(
     line.error = Some(line.robots.clone());
     let (source, expires) = (robots::robots_url(url), Moment::of(found.expires));
     line.rule = format!("{not_fetched}: {}; {source} {until} {expires}", line.robots).into();
+}
+
+/// Whether the queue will leave a host alone after this answer.
+fn wants_rest(answer: &std::result::Result<Response, Failure>) -> bool {
+    match answer {
+        Ok(Response { status: 429 | 503, .. }) => true,
+        Ok(response) => broken(response).is_some(),
+        Err(failure) => matches!(kind(failure), FetchError::Timeout | FetchError::Network),
+    }
+}
+
+/// Why an answer is none, though it began as one.
+fn broken(response: &Response) -> Option<CutOff> {
+    response.cut_off.filter(|cut| matches!(cut, CutOff::Broken | CutOff::Time | CutOff::BadEncoding))
 }
 
 fn begin(leased: &Leased, now: Timestamp) -> PageLine {

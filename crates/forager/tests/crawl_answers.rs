@@ -6,9 +6,10 @@ mod common;
 mod web;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use forager_site::checks::{self, Rule};
 use forager_site::{Answer, Asked, Host, RetryAfter, Site, listing};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -141,6 +142,56 @@ fn a_host_that_asks_to_be_left_alone_is() {
         want.insert("/3".to_owned(), 2);
         assert_eq!(field.counts(HOST), want, "{name}");
         field.assert_audit();
+    }
+}
+
+/// Two sites of one host. At the one, a page asks for a pause; at the other, a page that was handed out before waits for
+/// robots.txt meanwhile, and must not be asked for when that has come.
+#[test]
+fn what_was_handed_out_before_a_pause_goes_back() {
+    for status in [429, 503] {
+        let pause = Duration::from_secs(4);
+        // Each server waits for the other one: the pause begins while robots.txt is under way.
+        let (asked, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (is_asked, is_refused) = (asked.clone(), refused.clone());
+        let busy = move || {
+            wait_until("a request for robots.txt", || is_asked.load(Ordering::SeqCst));
+            refused.store(true, Ordering::SeqCst);
+            Answer::error(status).header(http::header::RETRY_AFTER, "4")
+        };
+        let late = move |_: &Asked<'_>| {
+            asked.store(true, Ordering::SeqCst);
+            wait_until("the pause", || is_refused.load(Ordering::SeqCst));
+            Answer::error(404).slow(Duration::from_millis(1500))
+        };
+        let field = Field::new(Site::new().host(Host::new(HOST).made("/busy", at_first(busy))));
+        let other = Field::new(Site::new().host(plain_host(HOST, 2).made("/robots.txt", late)));
+        let (one, two) = (other.url(HOST, "/1"), other.url(HOST, "/2"));
+        let more = ["--scope", "page", "--delay", "0s", "--in-flight", "4", "--out", "pages.jsonl", "--json"];
+        field.run(&[&["crawl", &field.url(HOST, "/busy"), &one, &two], &more[..]].concat()).good_rows();
+
+        let refused = field.seen().into_iter().find(|seen| seen.path == "/busy").unwrap();
+        let robots = other.seen().into_iter().find(|seen| seen.path == "/robots.txt").unwrap();
+        assert!(robots.arrived < refused.ended.unwrap(), "it was asked for before the pause");
+        assert!(robots.ended.unwrap() > refused.ended.unwrap() + web::TOLERANCE, "and came in it");
+        let seen: Vec<_> = field.seen().into_iter().chain(other.seen()).collect();
+        let rule = Rule { limit: 4, gap: SignedDuration::ZERO, tolerance: web::TOLERANCE };
+        let found: Vec<String> =
+            checks::politeness(&seen, |_| rule).iter().map(ToString::to_string).collect();
+        assert!(found.is_empty(), "{status}: {found:#?}");
+        for path in ["/1", "/2"] {
+            let times = other.times(HOST, path);
+            assert_eq!(times.len(), 1, "{path}");
+            assert!(times[0] >= refused.ended.unwrap() + pause, "{status}: {path} at {}", times[0]);
+        }
+        let lines = field.lines("pages.jsonl");
+        let busy = field.url(HOST, "/busy");
+        let others: Vec<_> = lines.iter().filter(|line| line["url"] != busy.as_str()).collect();
+        assert!(
+            others.len() == 2 && others.iter().all(|line| line["status"] == 200),
+            "no try was lost: {lines:?}"
+        );
+        assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1);
     }
 }
 

@@ -335,6 +335,8 @@ pub struct Difference {
 pub struct Sent {
     /// When.
     pub at: Moment,
+    /// When its answer was whole, or given up; when it is reported, if that is not told.
+    pub ended: Option<Moment>,
     /// What robots.txt says of the URL.
     pub robots: String,
 }
@@ -383,7 +385,7 @@ pub enum Note {
     Keep(String, Option<Vec<u8>>),
     /// What the robots.txt of a host asks for between fetches.
     CrawlDelay(String, Option<Interval>),
-    /// A fetch that was made for no entry. Its limits are filled in.
+    /// A fetch that was made for no entry. Its limits are filled in; a pause that the host asked for is kept.
     Fetch(FetchRow),
 }
 
@@ -413,6 +415,8 @@ pub struct FetchRow {
     pub least_gap: u64,
     /// How many fetches from this host could be under way, at the time.
     pub most_in_flight: u32,
+    /// Until when the host is left alone after this one, because it failed or asked for a pause.
+    pub back_off_until: Option<Moment>,
 }
 
 /// Why there was no answer.

@@ -333,15 +333,17 @@ impl<'c> Done<'c, '_> {
     fn log<T: Tx>(&self, tx: &mut T, standing: &Standing, url: &str) {
         let Some(sent) = self.report.fetch.as_ref() else { return };
         let (_, host) = tx.queue_parts(standing.queue);
+        let ended = sent.ended.filter(|ended| (sent.at..=self.now).contains(ended));
         let fetch = FetchRow {
             started: sent.at,
-            ended: self.now,
+            ended: ended.unwrap_or(self.now),
             collection: self.collection.spec.id.clone(),
             host: tx.host_key(host).0.to_owned(),
             url: url.to_owned(),
             result: self.words(),
             bytes: self.report.bytes,
             robots: sent.robots.clone(),
+            back_off_until: self.result.is_by_host().then(|| tx.host(host).back_off_until),
             ..FetchRow::default()
         };
         log_fetch(tx, host, self.collection.spec.kind == Kind::Plain, fetch);
@@ -572,7 +574,7 @@ impl<'c> Done<'c, '_> {
 }
 
 /// The longest pause that a server may ask for.
-const LONGEST_PAUSE: Interval = forager_core::sentinel::schedule::LONGEST;
+pub(super) const LONGEST_PAUSE: Interval = forager_core::sentinel::schedule::LONGEST;
 
 /// How much of a fingerprint is kept.
 const FINGERPRINT_CHARS: usize = 128;

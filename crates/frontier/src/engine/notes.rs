@@ -2,6 +2,7 @@
 
 use forager_core::time::Interval;
 
+use super::complete::LONGEST_PAUSE;
 use super::{Tx, settle};
 use crate::catalog::CollectionRow;
 use crate::entry::{HostId, Record};
@@ -29,7 +30,8 @@ pub(crate) fn note<T: Tx>(tx: &mut T, notes: &[Note], now: Moment) -> Result<()>
             Note::CrawlDelay(host, delay) => slow_down(tx, host, *delay, now),
             Note::Fetch(fetch) => {
                 let id = tx.host_of(None, &fetch.host);
-                log_fetch(tx, id, false, fetch.clone());
+                let fetch = leave_alone(tx, id, fetch, now);
+                log_fetch(tx, id, false, fetch);
             }
         }
     }
@@ -50,6 +52,17 @@ fn check(key: &str, value: Option<&[u8]>) -> Result<()> {
 /// What was written down under these keys.
 pub(crate) fn noted<T: Tx>(tx: &T, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
     keys.iter().map(|key| if can_be_kept(key) { tx.noted(key) } else { Ok(None) }).collect()
+}
+
+/// Keeps the pause that a host asked for in its answer, as far as anybody may ask for one.
+fn leave_alone<T: Tx>(tx: &mut T, id: HostId, fetch: &FetchRow, now: Moment) -> FetchRow {
+    let back_off_until = fetch.back_off_until.map(|until| until.min(now.after(LONGEST_PAUSE)));
+    if let Some(until) = back_off_until {
+        let mut host = tx.host(id).clone();
+        host.back_off_until = host.back_off_until.max(until);
+        tx.set_host(id, host);
+    }
+    FetchRow { back_off_until, ..fetch.clone() }
 }
 
 /// Takes over what the robots.txt of a host asks for between fetches.

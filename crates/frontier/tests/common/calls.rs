@@ -658,7 +658,7 @@ fn report(token: Token, told: &Told, now: Moment) -> Report {
             last_modified: has(4).then(|| format!("{extras}")),
         },
         difference: Difference { added: vec![format!("{extras}")], removed: Vec::new() },
-        fetch: has(8).then(|| Sent { at: now, robots: "allowed".to_owned() }),
+        fetch: has(8).then(|| Sent { at: now, ended: None, robots: "allowed".to_owned() }),
         ..Report::default()
     };
     let status = |status| Report { status: Some(status), ..report.clone() };
