@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Http, Request, Response};
-use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Rules, of_answer};
+use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Robots, Rules, of_answer};
 use forager_frontier::verbs::{FetchRow, Note, Visit};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
@@ -105,9 +105,7 @@ impl Office {
         if let Some(known) = known.as_ref().filter(|known| known.expires > self.clock.now()) {
             return Ok(Some(known.clone().found(false)));
         }
-        let key = note_key(&origin);
-        let kept = self.frontier.noted(std::slice::from_ref(&key)).await?.pop().flatten();
-        let copy = kept.and_then(|bytes| postcard::from_bytes::<Copy>(&bytes).ok());
+        let (key, copy) = (note_key(&origin), kept(&*self.frontier, &origin).await?);
         let fresh = copy.as_ref().filter(|copy| copy.is_fresh(self.clock.now()));
         let was_asked = fresh.is_none();
         let (copy, refused) = match fresh {
@@ -154,7 +152,7 @@ impl Office {
             Note::Fetch(row) => Some(row),
             Note::Keep(..) | Note::CrawlDelay(..) => None,
         });
-        let delay = copy.rules(&self.token).robots().and_then(forager_fetch::robots::Robots::crawl_delay);
+        let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
         if let Some(file) = copy.file.as_ref().filter(|file| file.read_at == copy.fetched_at) {
             let key = file_key(&file.body);
             if let Some(row) = last_fetch {
@@ -311,11 +309,27 @@ pub struct Word {
     pub expires: Moment,
 }
 
+/// What is kept of the robots.txt of an origin.
+async fn kept(frontier: &dyn Frontier, origin: &str) -> Result<Option<Copy>> {
+    let kept = frontier.noted(&[note_key(origin)]).await?.pop().flatten();
+    Ok(kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
+}
+
+/// Whether the robots.txt that is for a URL is known, and names a sitemap.
+pub(crate) async fn names(
+    frontier: &dyn Frontier,
+    url: &FetchUrl,
+    product_token: &str,
+    sitemap: &FetchUrl,
+) -> Result<bool> {
+    let rules = kept(frontier, &origin(url)).await?.map(|copy| copy.rules(product_token));
+    let named = rules.as_ref().and_then(Rules::robots).map(Robots::sitemaps).unwrap_or_default();
+    Ok(named.iter().any(|text| url.join(text).is_ok_and(|named| named == *sitemap)))
+}
+
 /// What the queue knows of the robots.txt that is for a URL; none if it was never asked for.
 pub async fn known(frontier: &dyn Frontier, url: &FetchUrl, product_token: &str) -> Result<Option<Word>> {
-    let kept = frontier.noted(&[note_key(&origin(url))]).await?.pop().flatten();
-    let copy = kept.and_then(|bytes| postcard::from_bytes::<Copy>(&bytes).ok());
-    Ok(copy.map(|copy| {
+    Ok(kept(frontier, &origin(url)).await?.map(|copy| {
         let ruling = copy.rules(product_token).verdict(url);
         Word {
             source: robots_url(url),

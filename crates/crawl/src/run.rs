@@ -15,7 +15,7 @@ use crate::options::OptionsOf;
 use crate::pace::{Pace, Round};
 use crate::robots::Office;
 use crate::told::{Found, PageLine, Watcher};
-use crate::visit::{Turn, Visitor};
+use crate::visit::{Turn, Visited, Visitor};
 
 /// What to crawl.
 #[derive(Clone, Debug, Default)]
@@ -220,9 +220,10 @@ impl<'c> Shift<'c> {
         for over in std::mem::take(&mut self.finished) {
             self.under_way.retain(|token| *token != over.leased.token);
             match over.turn? {
-                Turn::Reported(report, line) => {
-                    reports.push(*report);
-                    lines.push((*line, over.leased.rule));
+                Turn::Reported(visited) => {
+                    let Visited { report, line, skipped } = *visited;
+                    reports.push(report);
+                    lines.push((line, skipped, over.leased.rule));
                 }
                 Turn::Spent => spent.push(over.leased.token),
             }
@@ -233,9 +234,9 @@ impl<'c> Shift<'c> {
         }
         if !reports.is_empty() {
             let completed = frontier.complete(&reports, now).await?;
-            for ((report, completed), (line, why)) in reports.iter().zip(completed).zip(lines) {
+            for ((report, completed), line) in reports.iter().zip(completed).zip(lines) {
                 self.crawler.visitor.was_reported(report);
-                tell(watcher, report, completed, line, why);
+                tell(watcher, report, completed, line);
             }
         }
         Ok(())
@@ -282,12 +283,18 @@ impl<'c> Shift<'c> {
 }
 
 /// Tells what became of a page.
-fn tell(watcher: &mut dyn Watcher, report: &Report, completed: Completed, mut line: PageLine, why: Arc<str>) {
+fn tell(
+    watcher: &mut dyn Watcher,
+    report: &Report,
+    completed: Completed,
+    (mut line, skipped, why): (PageLine, Vec<Found>, Arc<str>),
+) {
     let found: Vec<Found> = report
         .links
         .iter()
         .zip(completed.found)
         .map(|(link, found)| Found { url: link.url.clone(), action: found.action, rule: found.rule })
+        .chain(skipped)
         .collect();
     line.added = found.iter().filter(|found| found.action == forager_frontier::verbs::Action::Added).count();
     line.changed = completed.changed;

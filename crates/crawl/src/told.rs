@@ -53,7 +53,7 @@ pub struct PageLine {
     /// What the content is known by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// How many links it has.
+    /// How many links it has that may be followed.
     pub links: usize,
     /// How many of them are new in the queue.
     pub added: usize,
@@ -62,6 +62,9 @@ pub struct PageLine {
     /// What has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// What is wrong with it, if it is a sitemap.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     /// What robots.txt says of it.
     pub robots: String,
     /// What became of it.
@@ -104,6 +107,13 @@ pub struct Found {
     pub action: Action,
     /// The rule that decided.
     pub rule: Arc<str>,
+}
+
+impl Found {
+    /// A link that was not even shown to the queue.
+    pub(crate) fn new(url: String, action: Action, why: impl fmt::Display) -> Self {
+        Self { url, action, rule: why.to_string().into() }
+    }
 }
 
 /// Who is told what a crawl does.

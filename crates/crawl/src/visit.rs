@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
 use forager_fetch::robots::Ruling;
+use forager_fetch::sitemap::{Problem, Trouble};
 use forager_frontier::entry::{How, Token};
 use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, kept_text, text_key};
 use forager_frontier::{Frontier, Moment};
@@ -16,8 +17,8 @@ use crate::config::Result;
 use crate::options::PageOptions;
 use crate::pace::{Pace, Round};
 use crate::reading::{self, Reading};
-use crate::robots::{self, Found, Office};
-use crate::told::{NotFetched, PageLine};
+use crate::robots::{self, Office};
+use crate::told::{Found, NotFetched, PageLine};
 
 /// What visits need.
 pub(crate) struct Visitor {
@@ -40,23 +41,38 @@ const MOST_INTRODUCED: usize = 100_000;
 #[derive(Debug)]
 pub enum Turn {
     /// The page was fetched, or must not be.
-    Reported(Box<Report>, Box<PageLine>),
+    Reported(Box<Visited>),
     /// The page was not asked for, and has to wait for another turn: this one was spent on robots.txt, or the host has
     /// asked for a pause meanwhile.
     Spent,
 }
 
+/// A page that had its turn.
+#[derive(Debug, Default)]
+pub struct Visited {
+    /// For the queue.
+    pub report: Report,
+    /// For whoever watches.
+    pub line: PageLine,
+    /// Links that the queue is not shown.
+    pub skipped: Vec<Found>,
+}
+
 impl Visitor {
     /// Takes the turn of a page.
     pub(crate) async fn visit(&self, leased: &Leased, round: Round, options: &PageOptions) -> Result<Turn> {
-        let mut report = Report { token: leased.token.0, ..Report::default() };
-        let mut line = begin(leased, self.clock.now());
+        let mut visited = Box::new(Visited {
+            report: Report { token: leased.token.0, ..Report::default() },
+            line: begin(leased, self.clock.now()),
+            skipped: Vec::new(),
+        });
+        let Visited { report, line, .. } = &mut *visited;
         let url = match FetchUrl::parse(&leased.url) {
             Ok(url) => url,
             Err(cause) => {
                 report.error = Some(FetchError::Refused);
                 line.error = Some(cause.to_string());
-                return Ok(Turn::Reported(Box::new(report), Box::new(line)));
+                return Ok(Turn::Reported(visited));
             }
         };
         let turn = robots::Turn { least_gap: leased.least_gap, round };
@@ -67,14 +83,14 @@ impl Visitor {
         }
         line.robots = ruling.to_string();
         if let Some(not_fetched) = obstacle(&found, &ruling) {
-            keep_from(&mut report, &mut line, not_fetched, &found, &url);
-            return Ok(Turn::Reported(Box::new(report), Box::new(line)));
+            keep_from(report, line, not_fetched, &found, &url);
+            return Ok(Turn::Reported(visited));
         }
         let Some(at) = self.pace.turn(url.host(), leased.least_gap, round).await else {
             return Ok(Turn::Spent);
         };
         line.at = at;
-        self.note_sent(leased, &url, &line);
+        self.note_sent(leased, &url, line);
         let answer = self.get(request(&url, leased)).await;
         if wants_rest(&answer) {
             self.pace.rest(url.host());
@@ -84,7 +100,7 @@ impl Visitor {
         let (at, ended) = (Moment::of(line.at), Some(Moment::of(ended)));
         report.fetch = Some(Sent { at, ended, robots: line.robots.clone() });
         match answer {
-            Ok(response) => self.take_in(&response, (&url, leased), options, &mut report, &mut line).await?,
+            Ok(response) => self.take_in(&response, (&url, leased), options, &mut visited).await?,
             Err(failure) => {
                 report.error = Some(kind(&failure));
                 line.error = Some(failure.to_string());
@@ -99,9 +115,9 @@ impl Visitor {
         if let Some(robots) = found.rules.robots().filter(|_| options.reading.sitemaps)
             && self.is_first_of(&leased.collection, &url)
         {
-            report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
+            visited.report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
         }
-        Ok(Turn::Reported(Box::new(report), Box::new(line)))
+        Ok(Turn::Reported(visited))
     }
 
     /// Keeps in mind that a request was sent, until its page is reported.
@@ -149,6 +165,23 @@ impl Visitor {
         introduced.insert((collection.to_owned(), robots::origin(url)))
     }
 
+    /// What a sitemap has that the protocol does not allow. Those that their own robots.txt vouches for are none of it.
+    async fn remarks(&self, remarks: &[Problem], sitemap: &FetchUrl) -> Result<Vec<String>> {
+        let mut told = Vec::new();
+        for remark in remarks {
+            let is_vouched_for = match &remark.what {
+                Trouble::Elsewhere { url } => {
+                    robots::names(&*self.frontier, url, &self.product_token, sitemap).await?
+                }
+                _ => false,
+            };
+            if !is_vouched_for {
+                told.push(remark.to_string());
+            }
+        }
+        Ok(told)
+    }
+
     /// Sends a request; once more, if it went to a connection that the server had closed meanwhile.
     async fn get(&self, request: Request) -> std::result::Result<Response, Failure> {
         match self.http.get(&request).await {
@@ -162,8 +195,7 @@ impl Visitor {
         response: &Response,
         (url, leased): (&FetchUrl, &Leased),
         options: &PageOptions,
-        report: &mut Report,
-        line: &mut PageLine,
+        Visited { report, line, skipped }: &mut Visited,
     ) -> Result<()> {
         line.status = Some(response.status);
         line.bytes = response.body.len() as u64;
@@ -179,7 +211,10 @@ impl Visitor {
             return Ok(());
         }
         let reading = reading::read(response, url, leased.how, options, &self.product_token);
-        let Reading { links, title, fingerprint, text, redirect, validators } = reading;
+        let Reading { links, title, fingerprint, text, redirect, validators, .. } = reading;
+        *skipped = reading.skipped;
+        line.problems = self.remarks(&reading.remarks, url).await?;
+        line.problems.extend(reading.problems);
         report.changed = reading::has_changed(
             leased.fingerprint.as_deref(),
             fingerprint.as_deref(),
@@ -200,7 +235,7 @@ impl Visitor {
 }
 
 /// Why a page must not be asked for, if so.
-pub(crate) fn obstacle(found: &Found, ruling: &Ruling) -> Option<NotFetched> {
+pub(crate) fn obstacle(found: &robots::Found, ruling: &Ruling) -> Option<NotFetched> {
     match ruling.allowed {
         _ if found.refused.is_some() => Some(NotFetched::AddressRefused),
         true => None,
@@ -214,7 +249,7 @@ fn keep_from(
     report: &mut Report,
     line: &mut PageLine,
     not_fetched: NotFetched,
-    found: &Found,
+    found: &robots::Found,
     url: &FetchUrl,
 ) {
     line.not_fetched = Some(not_fetched);
