@@ -71,6 +71,8 @@ impl Reading {
             let target = target.as_str().to_owned();
             self.fingerprint = Some(known_by(&Fingerprint::of_bytes(target.as_bytes())));
             self.redirect = Some(target.clone());
+            // So that a change says where it led before, and where it leads now.
+            self.text = Some(format!("{REDIRECTS}{target}"));
             // A sitemap that has moved is still one.
             let how = if how == How::Listing { How::Listing } else { How::Redirect };
             self.links.push(Link { url: target, how, ..Link::default() });
@@ -175,6 +177,14 @@ fn validators(response: &Response) -> Validators {
         etag: response.etag().map(str::to_owned),
         last_modified: response.last_modified().map(str::to_owned),
     }
+}
+
+/// What a page says that redirects.
+const REDIRECTS: &str = "redirects to ";
+
+/// Where a page redirected to that said this.
+pub fn redirected_to(text: &str) -> Option<&str> {
+    text.strip_prefix(REDIRECTS).filter(|target| !target.contains('\n'))
 }
 
 /// A fingerprint as the queue keeps it: the version of the rules, the content, the exact bytes.

@@ -50,6 +50,9 @@ pub struct PageLine {
     /// Where it redirects to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
+    /// Where it redirected to before it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_before: Option<String>,
     /// What the content is known by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,

@@ -224,6 +224,7 @@ impl Visitor {
             let key = text_key(&leased.collection, &leased.url);
             let before = self.frontier.noted(&[key]).await?.pop().flatten();
             let before = before.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+            line.redirect_before = reading::redirected_to(&before).map(str::to_owned);
             report.difference = reading::difference(&before, &kept_text(text));
         }
         line.fingerprint.clone_from(&fingerprint);

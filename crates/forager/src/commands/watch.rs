@@ -1,6 +1,6 @@
 //! `forager watch`
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use forager_core::order::Order;
 use forager_core::scope::config::{ChangeBy, Reading};
@@ -33,7 +33,7 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
         let urls = bring_in(args, &crawl).await?;
         let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
         let changes = Changes::new(shown, args.on_change.as_deref());
-        let mut watched = Watched { changes: Some(changes), urls };
+        let mut watched = Watched { changes: Some(changes), urls, redirects: HashMap::new() };
         progress::spin();
         let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
         let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
@@ -110,6 +110,15 @@ fn profile(args: &WatchArgs) -> Profile {
 struct Watched {
     changes: Option<Changes>,
     urls: Vec<String>,
+    /// Where pages redirect to, as far as that was told.
+    redirects: HashMap<String, String>,
+}
+
+impl Watched {
+    /// Whether it was not told before that a page redirects there. There are as many as pages that are watched.
+    fn is_news(&mut self, url: &str, target: &str) -> bool {
+        self.redirects.insert(url.to_owned(), target.to_owned()).as_deref() != Some(target)
+    }
 }
 
 impl Watcher for Watched {
@@ -123,7 +132,7 @@ impl Watcher for Watched {
             output::complain(format_args!("{}: {error}", page.url));
         } else if let Some(status) = page.status.filter(|status| *status >= 400) {
             output::complain(format_args!("{} answers {status}", page.url));
-        } else if let Some(target) = &page.redirect {
+        } else if let Some(target) = page.redirect.as_ref().filter(|target| self.is_news(&page.url, target)) {
             output::complain(format_args!("{} redirects to {target}; watch that page instead", page.url));
         }
         let next = match (page.outcome, page.due) {
