@@ -2,6 +2,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod log;
+pub(crate) mod recover;
 pub(crate) mod view;
 
 use std::sync::Arc;

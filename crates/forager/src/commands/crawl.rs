@@ -1,6 +1,7 @@
 //! `forager crawl`
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use anyhow::bail;
 use forager_core::url::{FetchUrl, IdentityOptions};
@@ -14,7 +15,7 @@ use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::view::{Files, Summary, View};
-use crate::crawling::{Crawl, with_signals};
+use crate::crawling::{Crawl, recover, with_signals};
 use crate::output::{Format, Output};
 use crate::{progress, store};
 
@@ -22,9 +23,11 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     if args.dry_run {
         return rehearse(args);
     }
+    // A file that is new lacks nothing.
+    let out = args.out.as_deref().filter(|path| path.is_file());
     let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
     let crawl = Crawl::open(&args.place, &args.fetch, &args.urls)?;
-    let ended = crawl_job(args, &crawl, files);
+    let ended = crawl_job(args, &crawl, files, out);
     crawl.close()?;
     let (ended, summary, limits_hit) = ended?;
     progress::finish();
@@ -40,9 +43,14 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
 fn crawl_job(
     args: &CrawlArgs,
     crawl: &Crawl,
-    files: Files,
+    mut files: Files,
+    out: Option<&Path>,
 ) -> anyhow::Result<(Ended, Summary, Option<Outcome>)> {
-    let job = enter(args, crawl)?;
+    let Entered { job, before } = enter(args, crawl)?;
+    if let (Some(path), Some(before)) = (out, before) {
+        let is_over = before != job.id;
+        files.make_up_for(&recover::missing(path, &crawl.frontier, &before, is_over)?)?;
+    }
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let mut view = View::new(files, job.progress.queued, None);
     let ended = with_signals(async |signals| Ok(crawl.crawler.run(&work, signals.stop, &mut view).await?))?;
@@ -66,17 +74,25 @@ fn limit_hit(job: &JobView) -> Option<Outcome> {
     }
 }
 
+/// The job of a command.
+struct Entered {
+    job: JobView,
+    /// The last that was worked at before: the same, if it goes on.
+    before: Option<String>,
+}
+
 /// Goes on with the job of this command, or starts it. One that is over is not touched: the next one has a number.
-fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
+fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let jobs = store::ask(frontier.jobs(now))?;
     let name = name(args)?;
-    let mut number = 1;
+    let (mut number, mut before) = (1, None);
     loop {
         let id = if number == 1 { name.clone() } else { format!("{name}-{number}") };
         match jobs.iter().find(|job| job.id == id) {
             None => {
-                return store::ask(frontier.start_job(&new_job(args, id)?, now));
+                let job = store::ask(frontier.start_job(&new_job(args, id)?, now))?;
+                return Ok(Entered { job, before });
             }
             Some(job) if job.state == JobState::Paused => {
                 bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
@@ -84,9 +100,9 @@ fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
             Some(job) if job.state == JobState::Running => {
                 store::ask(frontier.reclaim(&id, now))?;
                 progress::note(&format!("going on with {id}: {} pages queued", job.progress.queued));
-                return Ok(job.clone());
+                return Ok(Entered { job: job.clone(), before: Some(id) });
             }
-            Some(_) => number += 1,
+            Some(_) => (number, before) = (number + 1, Some(id)),
         }
     }
 }

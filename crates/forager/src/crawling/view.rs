@@ -38,6 +38,15 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Writes lines of pages whose own were lost.
+    pub(crate) fn make_up_for(&mut self, lines: &[impl Serialize]) -> anyhow::Result<()> {
+        let Some(pages) = &mut self.pages else { return Ok(()) };
+        let written = lines.iter().try_for_each(|line| write_line(pages, line)).and_then(|()| pages.flush());
+        written.context("cannot write what was fetched")
+    }
+}
+
 pub(super) fn open(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdout()));
