@@ -639,7 +639,9 @@ fn note((kind, which, amount): (u8, u8, u8), now: Moment) -> Note {
         5 => Note::CrawlDelay(host, None),
         _ => {
             let (url, started) = (format!("https://{host}/robots.txt"), now);
-            Note::Fetch(FetchRow { host, url, started, bytes: amount.into(), ..FetchRow::default() })
+            let back_off_until = (amount > 200).then(|| now.after_millis(u64::from(amount) * 1000));
+            let bytes = amount.into();
+            Note::Fetch(FetchRow { host, url, started, bytes, back_off_until, ..FetchRow::default() })
         }
     }
 }
@@ -673,7 +675,10 @@ fn report(token: Token, told: &Told, now: Moment) -> Report {
         12 => Report { error: Some(FetchError::Timeout), ..report.clone() },
         13 => Report { error: Some(FetchError::Network), ..report.clone() },
         14 => status(403),
-        _ => Report { error: Some(FetchError::Robots), ..report.clone() },
+        _ => {
+            let errors = [FetchError::Robots, FetchError::Address, FetchError::Unreachable];
+            Report { error: Some(errors[usize::from(look / 16 % 3)]), ..report.clone() }
+        }
     }
 }
 
