@@ -641,7 +641,7 @@ fn note((kind, which, amount): (u8, u8, u8), now: Moment) -> Note {
             let (url, started) = (format!("https://{host}/robots.txt"), now);
             let back_off_until = (amount > 200).then(|| now.after_millis(u64::from(amount) * 1000));
             let bytes = amount.into();
-            Note::Fetch(FetchRow { host, url, started, bytes, back_off_until, ..FetchRow::default() })
+            Note::Fetch(FetchRow { started, host, url, bytes, back_off_until, ..FetchRow::default() })
         }
     }
 }
