@@ -5,6 +5,7 @@ mod counts;
 mod hook;
 pub(crate) mod log;
 pub(crate) mod outlook;
+pub(crate) mod recover;
 pub(crate) mod teller;
 pub(crate) mod view;
 

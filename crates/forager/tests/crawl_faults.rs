@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use forager_site::{Answer, Asked, Host, Site, listing};
 use http::header::CONTENT_ENCODING;
-use serde_json::Value;
+use serde_json::{Value, json};
 use web::raw::Raw;
 use web::{CONTACT, Field, LONG, each, page, plain_host, status_of_wrong};
 
@@ -36,11 +36,14 @@ fn loopback_is_refused_unless_it_is_allowed() {
     // The last two are 127.0.0.2 too, one as a number and one inside IPv6.
     for (number, host) in ["127.0.0.2", OUTER, "2130706434", "[::ffff:127.0.0.2]"].into_iter().enumerate() {
         let out = format!("refused-{number}.jsonl");
+        let log = format!("{out}.log");
         let ran = field.run(&[
             "crawl",
             &at(host),
             "--out",
             &out,
+            "--crawl-log",
+            &log,
             "--contact",
             CONTACT,
             "--name",
@@ -53,11 +56,31 @@ fn loopback_is_refused_unless_it_is_allowed() {
         assert!(field.seen().is_empty(), "{host} was asked");
         let lines = field.lines(&out);
         assert_eq!(lines.len(), 1, "{host}: what is refused is not tried again: {lines:?}");
-        assert!(error(&lines[0]).contains("127.0.0.2"), "{host}: {lines:?}");
+        for part in ["127.0.0.2", "loopback", "--allow-private", "allow_addresses"] {
+            assert!(error(&lines[0]).contains(part), "{host}: {lines:?}");
+        }
+        assert_eq!(lines[0]["notFetched"], "addressRefused", "{host}: {lines:?}");
+        assert_eq!(lines[0]["rule"], lines[0]["error"], "{host}");
+        let summary = &ran.good_rows()[0];
+        assert_eq!(
+            (&summary["fetched"], &summary["outcomes"]),
+            (&json!(0), &json!({ "address refused": 1 }))
+        );
+        let told = std::fs::read_to_string(field.file(&log)).unwrap();
+        assert_eq!(told.split_whitespace().nth(1), Some("-5001"), "{host}: {told}");
     }
+    assert!(field.run(&["audit", "--json"]).good_rows().is_empty(), "nothing was fetched");
+    let jobs = field.run(&["job", "list", "--json"]).good_rows();
+    assert!(jobs.iter().all(|job| job["progress"]["fetches"] == 0), "{jobs:?}");
     // What was refused once is no reason to refuse it to those who may.
     field.crawl(OUTER, &["--contact", CONTACT, "--allow-private"]).good_rows();
     assert_eq!(field.counts(OUTER), each(2, 1));
+    // Nor is what is known of robots.txt a reason to ask those who may not be asked.
+    let more = ["--contact", CONTACT, "--name", "again", "--out", "again.jsonl"];
+    field.run(&[&["crawl", &field.url(OUTER, "/"), "--json"], &more[..]].concat()).good_rows();
+    let lines = field.lines("again.jsonl");
+    assert_eq!((lines.len(), &lines[0]["notFetched"]), (1, &json!("addressRefused")), "{lines:?}");
+    field.assert_audit();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forager_site::{Answer, Asked, Host, Site};
-use serde_json::Value;
+use serde_json::{Value, json};
 use web::{CONTACT, Field, Started, each, plain_host, wait_until};
 
 const HOST: &str = "a.test";
@@ -84,6 +84,44 @@ fn a_change_is_printed_by_line_and_noise_is_none() {
         assert!(pair[1].duration_since(pair[0]) >= least, "{times:?}");
     }
     field.assert_audit();
+}
+
+#[test]
+fn a_page_that_redirects_elsewhere_says_from_where_to_where() {
+    let board = Board::default();
+    let (version, price) = (board.0.clone(), board.page());
+    let host = Host::new(HOST).made("/", move |asked: &Asked<'_>| match version.load(Ordering::SeqCst) {
+        0 => price(asked),
+        number => Answer::redirect(302, &format!("/target/{number}")),
+    });
+    let field = Field::new(Site::new().host(host));
+    let watching = watch(&field, "/", &["--json"]);
+    for looks in [2, 3, 2] {
+        let before = field.paths(HOST).len();
+        field.wait_for(HOST, before + looks);
+        board.change();
+    }
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 2);
+    watching.signal("INT");
+    let ran = watching.end();
+    let target = |number: usize| field.url(HOST, &format!("/target/{number}"));
+    let says = |number: usize| format!("redirects to {}", target(number));
+    let rows: Vec<Value> = ran.rows();
+    assert_eq!(rows.len(), 3, "{ran:?}");
+    assert_eq!((&rows[0]["redirect"], &rows[0]["redirectBefore"]), (&json!(target(1)), &Value::Null));
+    assert_eq!(rows[0]["added"], json!([says(1)]));
+    assert!(rows[0]["removed"].to_string().contains("A boat costs 10 euros a day."), "{}", rows[0]);
+    assert_eq!((&rows[1]["redirect"], &rows[1]["redirectBefore"]), (&json!(target(2)), &json!(target(1))));
+    assert_eq!((&rows[1]["added"], &rows[1]["removed"]), (&json!([says(2)]), &json!([says(1)])));
+    for number in 1..=3 {
+        let advice = format!("{}; watch that page instead", says(number));
+        assert_eq!(ran.stderr.matches(&advice).count(), 1, "each is told once: {}", ran.stderr);
+    }
+    let events = field.run(&["events", "--json"]).good_rows();
+    let told =
+        events.iter().filter(|event| event["event"]["changed"]["difference"]["removed"] == json!([says(1)]));
+    assert_eq!(told.count(), 1, "{events:?}");
 }
 
 #[test]

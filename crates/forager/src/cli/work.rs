@@ -89,8 +89,8 @@ pub(crate) struct LeaseArgs {
 
 /// Report what came of fetches
 ///
-/// Each line has the `token` of the lease and either `status` (of HTTP) or `error` (`timeout`, `network`,
-/// `robots`, `refused`), and may have `fingerprint` (what the content is known by), `changed`,
+/// Each line has the `token` of the lease and either `status` (of HTTP) or `error` (`timeout`, `network`, `refused`;
+/// and for what was not asked for `robots`, `unreachable`, `address`), and may have `fingerprint` (what the content is known by), `changed`,
 /// `retryAfter` (such as `"2m"`) and `bytes`. Prints `token`, `outcome` (`again`, `done`, `failed`,
 /// `removed`), `changed`, when it is `due` again, and the `rule`. A lease that has run out is
 /// reported as a bad line and changes nothing.

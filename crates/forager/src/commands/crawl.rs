@@ -3,6 +3,7 @@
 mod end;
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use anyhow::bail;
 use forager_core::url::{FetchUrl, IdentityOptions};
@@ -18,7 +19,7 @@ use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::outlook::Outlook;
 use crate::crawling::view::{Files, Summary, View};
-use crate::crawling::{Crawl, with_signals};
+use crate::crawling::{Crawl, recover, with_signals};
 use crate::output::{self, Format, Output};
 use crate::words::counted;
 use crate::{progress, store};
@@ -28,9 +29,11 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     if args.dry_run {
         return rehearse(args);
     }
+    // A file that is new lacks nothing.
+    let out = args.out.as_deref().filter(|path| path.is_file());
     let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
     let crawl = Crawl::open(&args.place, &args.fetch, &args.urls)?;
-    let crawled = crawl_job(args, &crawl, files);
+    let crawled = crawl_job(args, &crawl, files, out);
     crawl.close()?;
     let crawled = crawled?;
     progress::finish();
@@ -50,8 +53,17 @@ struct Crawled {
     summary: Summary,
 }
 
-fn crawl_job(args: &CrawlArgs, crawl: &Crawl, files: Files) -> anyhow::Result<Crawled> {
-    let job = enter(args, crawl)?;
+fn crawl_job(
+    args: &CrawlArgs,
+    crawl: &Crawl,
+    mut files: Files,
+    out: Option<&Path>,
+) -> anyhow::Result<Crawled> {
+    let Entered { job, before } = enter(args, crawl)?;
+    if let (Some(path), Some(before)) = (out, before) {
+        let is_over = before != job.id;
+        files.make_up_for(&recover::missing(path, &crawl.frontier, &before, is_over)?)?;
+    }
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
     let mut view = View::new(files, job.progress.queued, None, Some(outlook));
@@ -68,9 +80,16 @@ fn crawl_job(args: &CrawlArgs, crawl: &Crawl, files: Files) -> anyhow::Result<Cr
     Ok(Crawled { job: job.id, end, left: now.progress.queued, summary })
 }
 
+/// The job of a command.
+struct Entered {
+    job: JobView,
+    /// The last that was worked at before: the same, if it goes on.
+    before: Option<String>,
+}
+
 /// Goes on with the last job of this command, or starts another one. One that ended at a limit goes on if the limit is
 /// higher now, or gone; one that is over is not touched: the next one has a number.
-fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
+fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let jobs = store::ask(frontier.jobs(now))?;
     let name = name(args)?;
@@ -95,7 +114,7 @@ fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
             job
         }
     };
-    Ok(job)
+    Ok(Entered { job, before: last.map(|job| job.id.clone()) })
 }
 
 /// Whether a job has something left to do within these limits.

@@ -125,10 +125,15 @@ pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
         output.row(&SitemapRow { kind, url, last_modified: item.last_modified, sitemap })?;
     }
     output.flush()?;
-    for problem in &found.problems {
+    for problem in found.problems.iter().chain(&found.remarks) {
         output::complain(format_args!("{}: {problem}", seen.url));
     }
-    Ok(if found.problems.is_empty() { Outcome::Complete } else { Outcome::SomeBad })
+    let further = found.further_problems + found.further_remarks;
+    if further > 0 {
+        output::complain(format_args!("{}: and {further} more", seen.url));
+    }
+    let is_good = found.problems.is_empty() && found.remarks.is_empty();
+    Ok(if is_good { Outcome::Complete } else { Outcome::SomeBad })
 }
 
 /// The links of a page that was seen. Only HTML has any.

@@ -1,6 +1,6 @@
 //! `forager watch`
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::order::Order;
@@ -39,7 +39,8 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
         let pages = counted(urls.len() as u64, "page", "pages");
         output::tell(format_args!("watching {pages}, in the collection {COLLECTION:?}"));
         let last = Arc::new(Mutex::new(format!("watching {pages}")));
-        let mut watched = Watched { changes: Some(changes), pages, last: last.clone() };
+        let mut watched =
+            Watched { changes: Some(changes), pages, last: last.clone(), redirects: HashMap::new() };
         let _teller =
             Teller::start(AN_HOUR, move || last.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
@@ -120,6 +121,15 @@ struct Watched {
     pages: String,
     /// What was done last, and what comes next.
     last: Arc<Mutex<String>>,
+    /// Where pages redirect to, as far as that was told.
+    redirects: HashMap<String, String>,
+}
+
+impl Watched {
+    /// Whether it was not told before that a page redirects there. There are as many as pages that are watched.
+    fn is_news(&mut self, url: &str, target: &str) -> bool {
+        self.redirects.insert(url.to_owned(), target.to_owned()).as_deref() != Some(target)
+    }
 }
 
 impl Watcher for Watched {
@@ -133,7 +143,7 @@ impl Watcher for Watched {
             output::complain(format_args!("{}: {error}", page.url));
         } else if let Some(status) = page.status.filter(|status| *status >= 400) {
             output::complain(format_args!("{} answers {status}", page.url));
-        } else if let Some(target) = &page.redirect {
+        } else if let Some(target) = page.redirect.as_ref().filter(|target| self.is_news(&page.url, target)) {
             output::complain(format_args!("{} redirects to {target}; watch that page instead", page.url));
         }
         let next = match (page.outcome, page.due) {

@@ -33,6 +33,11 @@ struct Change<'a> {
     collection: &'a str,
     title: Option<&'a str>,
     fingerprint: Option<&'a str>,
+    /// Where it redirects to now, and where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirect: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirect_before: Option<&'a str>,
     #[serde(flatten)]
     difference: Option<&'a Difference>,
 }
@@ -65,6 +70,8 @@ impl Changes {
             collection: &page.collection,
             title: page.title.as_deref(),
             fingerprint: page.fingerprint.as_deref(),
+            redirect: page.redirect.as_deref(),
+            redirect_before: page.redirect_before.as_deref(),
             difference: page.difference.as_ref(),
         };
         let mut line = serde_json::to_vec(&change)?;

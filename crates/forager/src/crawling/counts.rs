@@ -53,9 +53,9 @@ pub(crate) fn is_failed(page: &PageLine) -> bool {
 impl Counts {
     /// Counts a page.
     pub(crate) fn page(&mut self, page: &PageLine) {
-        self.fetched += 1;
         self.waits_for = None;
-        if !page.robots_forbids() {
+        if page.not_fetched.is_none() {
+            self.fetched += 1;
             self.errors += u64::from(is_failed(page));
             self.gaps.note(page);
         }

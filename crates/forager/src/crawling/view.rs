@@ -41,6 +41,15 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Writes lines of pages whose own were lost.
+    pub(crate) fn make_up_for(&mut self, lines: &[impl Serialize]) -> anyhow::Result<()> {
+        let Some(pages) = &mut self.pages else { return Ok(()) };
+        let written = lines.iter().try_for_each(|line| write_line(pages, line)).and_then(|()| pages.flush());
+        written.context("cannot write what was fetched")
+    }
+}
+
 pub(super) fn open(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdout()));
@@ -61,14 +70,22 @@ pub(crate) struct Summary {
     pub(crate) changed: u64,
     /// How many pages came to what.
     pub(crate) outcomes: BTreeMap<String, u64>,
-    /// Why links were not followed, and how many.
+    /// Why links were not followed and pages not fetched, and how many.
     pub(crate) skipped: BTreeMap<String, u64>,
+    /// What is wrong with sitemaps; `--out` has it one by one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) sitemap_problems: u64,
     /// Pages that were there.
     #[serde(skip)]
     pub(crate) good: u64,
     /// Pages to start from that were given up, and why; the first few of them.
     #[serde(skip)]
     pub(crate) bad_starts: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How many pages to start from are named when they fail.
@@ -129,17 +146,14 @@ impl View {
             write_line(pages, page)?;
         }
         if let Some(skipped) = &mut self.files.skipped {
-            for link in found.iter().filter(|link| is_skipped(link.action)) {
-                let Found { url, rule, .. } = link;
-                let line = Skipped {
-                    url,
-                    page: &page.url,
-                    seed_url: page.seed.as_deref(),
-                    depth: page.depth + 1,
-                    reason: rule,
-                    ts: page.at,
-                };
-                write_line(skipped, &line)?;
+            let (seed_url, ts) = (page.seed.as_deref(), page.at);
+            if page.not_fetched.is_some() {
+                let (url, depth, reason) = (&page.url, page.depth, &page.rule);
+                write_line(skipped, &Skipped { url, page: None, seed_url, depth, reason, ts })?;
+            }
+            for Found { url, rule, .. } in found.iter().filter(|link| is_skipped(link.action)) {
+                let (page, depth) = (Some(page.url.as_str()), page.depth + 1);
+                write_line(skipped, &Skipped { url, page, seed_url, depth, reason: rule, ts })?;
             }
         }
         if let Some(log) = &mut self.files.log {
@@ -160,10 +174,14 @@ impl View {
 
     fn count(&mut self, page: &PageLine, found: &[Found]) {
         let summary = &mut self.summary;
-        summary.fetched += 1;
+        summary.fetched += u64::from(page.not_fetched.is_none());
         summary.bytes += page.wire_bytes;
         summary.changed += u64::from(page.changed);
+        summary.sitemap_problems += page.problems.len() as u64;
         *summary.outcomes.entry(in_words(page)).or_default() += 1;
+        if let Some(not_fetched) = page.not_fetched {
+            *summary.skipped.entry(not_fetched.to_string()).or_default() += 1;
+        }
         for link in found.iter().filter(|link| is_skipped(link.action)) {
             *summary.skipped.entry(link.rule.to_string()).or_default() += 1;
         }
@@ -189,7 +207,8 @@ fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
 #[serde(rename_all = "camelCase")]
 struct Skipped<'a> {
     url: &'a str,
-    page: &'a str,
+    /// The page it was found on; none if it was queued, and then not fetched.
+    page: Option<&'a str>,
     seed_url: Option<&'a str>,
     depth: u32,
     reason: &'a str,
@@ -232,8 +251,10 @@ fn is_skipped(action: Action) -> bool {
 
 /// What a fetch came to, in few words.
 fn in_words(page: &PageLine) -> String {
+    if let Some(not_fetched) = page.not_fetched {
+        return not_fetched.to_string();
+    }
     match (page.status, &page.error) {
-        (_, Some(_)) if page.robots_forbids() => "forbidden by robots.txt".to_owned(),
         (Some(status), None) => status.to_string(),
         (_, Some(error)) => error.clone(),
         (None, None) => "nothing".to_owned(),

@@ -54,6 +54,7 @@ pub(super) async fn load(
     records::counters(session, loaded, &wants).await?;
     records::logs(session, call, loaded, &wants).await?;
     records::notes(session, loaded, &wants).await?;
+    records::note_keys(session, loaded, &wants).await?;
     loaded.asked.merge(wants);
     Ok(())
 }

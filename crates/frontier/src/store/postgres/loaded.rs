@@ -110,6 +110,8 @@ pub(super) struct Loaded {
     pub(super) has_all_queues: bool,
     pub(super) has_all_hosts: bool,
     pub(super) notes: HashMap<String, Option<Vec<u8>>>,
+    /// The keys of notes that begin like this.
+    pub(super) note_keys: HashMap<String, Vec<String>>,
     pub(super) events: Option<Vec<EventRow>>,
     pub(super) fetches: Option<Vec<FetchRow>>,
     /// Hosts that nobody else can change.

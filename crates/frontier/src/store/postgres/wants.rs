@@ -36,6 +36,8 @@ pub(super) struct Wants {
     pub(super) all_queues: bool,
     pub(super) all_hosts: bool,
     pub(super) notes: BTreeSet<String>,
+    /// The keys of notes that begin like this.
+    pub(super) note_prefixes: BTreeSet<String>,
     pub(super) events: Option<(u64, usize)>,
     pub(super) fetches: Option<(u64, usize)>,
     pub(super) numbers: [usize; Numbered::ALL.len()],
@@ -74,6 +76,7 @@ impl Wants {
             all_queues,
             all_hosts,
             notes,
+            note_prefixes,
             events,
             fetches,
             numbers,
@@ -85,8 +88,12 @@ impl Wants {
             && entries.is_empty()
             && texts.is_empty();
         let no_heads = ready.is_empty() && oldest.is_empty() && claims.is_none() && outlook.is_none();
-        let no_lists =
-            scans.is_empty() && counters.is_empty() && notes.is_empty() && !all_queues && !all_hosts;
+        let no_lists = scans.is_empty()
+            && counters.is_empty()
+            && notes.is_empty()
+            && note_prefixes.is_empty()
+            && !all_queues
+            && !all_hosts;
         let no_logs = events.is_none() && fetches.is_none();
         no_rows
             && no_heads
@@ -122,6 +129,7 @@ impl Wants {
         self.all_queues |= other.all_queues;
         self.all_hosts |= other.all_hosts;
         self.notes.extend(other.notes);
+        self.note_prefixes.extend(other.note_prefixes);
         self.events = other.events.or(self.events);
         self.fetches = other.fetches.or(self.fetches);
     }

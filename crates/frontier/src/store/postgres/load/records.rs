@@ -115,3 +115,17 @@ pub(super) async fn notes(session: &Session, loaded: &mut Loaded, wants: &Wants)
     }
     Ok(())
 }
+
+/// The keys of notes that begin like this.
+pub(super) async fn note_keys(session: &Session, loaded: &mut Loaded, wants: &Wants) -> Result<(), Failure> {
+    const KEYS: &str = "SELECT n.key FROM @notes n WHERE substr(n.key, 1, length($1::bytea)) = $1";
+    for prefix in &wants.note_prefixes {
+        let rows = session.query(KEYS, &[(&prefix.as_bytes(), Type::BYTEA)]).await?;
+        let mut keys = Vec::new();
+        for row in rows {
+            keys.push(String::from_utf8_lossy(row.try_get(0)?).into_owned());
+        }
+        loaded.note_keys.insert(prefix.clone(), keys);
+    }
+    Ok(())
+}

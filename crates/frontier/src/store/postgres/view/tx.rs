@@ -387,6 +387,17 @@ impl Tx for View {
         Ok(read.cloned().flatten())
     }
 
+    fn note_keys(&self, prefix: &str) -> Result<Vec<String>> {
+        let Some(read) = self.loaded.note_keys.get(prefix) else {
+            self.wants().note_prefixes.insert(prefix.to_owned());
+            return Ok(Vec::new());
+        };
+        let changed = self.changes.notes.keys().filter(|key| key.starts_with(prefix));
+        let all: BTreeSet<&String> = read.iter().chain(changed).collect();
+        let is_there = |key: &&String| self.changes.notes.get(*key).is_none_or(Option::is_some);
+        Ok(all.into_iter().filter(is_there).cloned().collect())
+    }
+
     fn set_note(&mut self, key: &str, value: Option<Vec<u8>>) {
         self.changes.notes.insert(key.to_owned(), value);
     }
