@@ -179,7 +179,18 @@ fn what_was_handed_out_before_a_pause_goes_back() {
         let field = Field::new(Site::new().host(Host::new(HOST).made("/busy", at_first(busy))));
         let other = Field::new(Site::new().host(plain_host(HOST, 2).made("/robots.txt", late)));
         let (one, two) = (other.url(HOST, "/1"), other.url(HOST, "/2"));
-        let more = ["--scope", "page", "--delay", "0s", "--in-flight", "4", "--out", "pages.jsonl", "--json"];
+        let more = [
+            "--scope",
+            "page",
+            "--delay",
+            "0s",
+            "--in-flight",
+            "4",
+            "--out",
+            "pages.jsonl",
+            "--json",
+            "--quiet",
+        ];
         field.run(&[&["crawl", &field.url(HOST, "/busy"), &one, &two], &more[..]].concat()).good_rows();
 
         let refused = field.seen().into_iter().find(|seen| seen.path == "/busy").unwrap();

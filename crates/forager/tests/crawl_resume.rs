@@ -183,7 +183,7 @@ fn lines_that_were_not_written_any_more_are_made_up_for() {
     let lines = made_up();
     assert_eq!(lines[3..].iter().map(|line| line["url"].as_str().unwrap()).collect::<Vec<_>>(), lost);
     assert_eq!(field.lines("pages.jsonl").len(), 42, "two crawls");
-    let other = ["--name", "job", "--out", "other.jsonl", "--json"];
+    let other = ["--name", "job", "--out", "other.jsonl", "--json", "--quiet"];
     field.run(&[&["crawl", &field.url(HOST, "/")], &other[..]].concat()).good_rows();
     assert!(field.lines("other.jsonl").iter().all(|line| line.get("recovered").is_none()));
 }

@@ -104,7 +104,7 @@ fn what_is_wrong_with_a_sitemap_is_told() {
     }
 
     // The robots.txt of the host that vouches for it is known before the sitemap is read.
-    field.run(&["crawl", &field.url("c.test", "/"), "--scope", "page", "--json"]).good_rows();
+    field.run(&["crawl", &field.url("c.test", "/"), "--scope", "page", "--json", "--quiet"]).good_rows();
     let summary = field.crawl(HOST, &["--skipped", "skipped.jsonl"]).good_rows().remove(0);
     let map = field.line(HOST, "/map.xml");
     let problems: Vec<&str> =
