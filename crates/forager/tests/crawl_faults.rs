@@ -77,7 +77,8 @@ fn loopback_is_refused_unless_it_is_allowed() {
     assert_eq!(field.counts(OUTER), each(2, 1));
     // Nor is what is known of robots.txt a reason to ask those who may not be asked.
     let more = ["--contact", CONTACT, "--name", "again", "--out", "again.jsonl"];
-    field.run(&[&["crawl", &field.url(OUTER, "/"), "--json"], &more[..]].concat()).good_rows();
+    let ran = field.run(&[&["crawl", &field.url(OUTER, "/"), "--json"], &more[..]].concat());
+    assert_eq!(ran.status, 9, "{ran:?}");
     let lines = field.lines("again.jsonl");
     assert_eq!((lines.len(), &lines[0]["notFetched"]), (1, &json!("addressRefused")), "{lines:?}");
     field.assert_audit();
