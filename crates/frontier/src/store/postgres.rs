@@ -16,6 +16,7 @@ mod view;
 mod wants;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -60,6 +61,9 @@ pub struct PostgresOptions {
     pub listens: bool,
     /// How many numbers a process sets aside for itself at a time.
     pub number_block: usize,
+    /// A file (PEM) with the certificates of the authority that the server is known by, instead of those that are known
+    /// to everybody.
+    pub authority: Option<PathBuf>,
 }
 
 impl Default for PostgresOptions {
@@ -72,6 +76,7 @@ impl Default for PostgresOptions {
             prepares: true,
             listens: true,
             number_block: 256,
+            authority: None,
         }
     }
 }
@@ -620,7 +625,7 @@ impl Shared {
     fn new(url: &str, options: PostgresOptions) -> Result<Self> {
         let (config, options) = configure(url, options)?;
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config.clone(), tls(&config)?, manager);
+        let manager = Manager::from_config(config.clone(), tls(&config, &options)?, manager);
         let pool = Pool::builder(manager).max_size(options.connections.max(1)).build();
         Ok(Self {
             statements: Arc::new(Statements::new(&options.schema)),
@@ -695,7 +700,7 @@ impl Shared {
 
     async fn listen(&self) -> Result<()> {
         let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
-        let (client, mut connection) = self.config.connect(tls(&self.config)?).await.map_err(lost)?;
+        let (client, mut connection) = self.config.connect(tls(&self.config, &self.options)?).await.map_err(lost)?;
         let (sender, mut messages) = tokio::sync::mpsc::channel(1);
         let driver = tokio::spawn(async move {
             let mut stream = std::pin::pin!(futures_util::stream::poll_fn(move |context| {
@@ -732,7 +737,7 @@ fn lock_key(schema: &str, what: &str) -> i64 {
     i64::from_ne_bytes(hash.to_ne_bytes())
 }
 
-/// Reads the address of a database; `schema`, `prepare` and `listen` in it are ours.
+/// Reads the address of a database; `schema`, `connections`, `prepare`, `listen` and `sslrootcert` in it are ours.
 fn configure(url: &str, mut options: PostgresOptions) -> Result<(tokio_postgres::Config, PostgresOptions)> {
     let wrong = |cause: &dyn std::fmt::Display| {
         Error::Configuration(format!("the address of the database cannot be used: {cause}"))
@@ -744,6 +749,9 @@ fn configure(url: &str, mut options: PostgresOptions) -> Result<(tokio_postgres:
             Some(("schema", schema)) => schema.clone_into(&mut options.schema),
             Some(("prepare", value)) => options.prepares = flag("prepare", value)?,
             Some(("listen", value)) => options.listens = flag("listen", value)?,
+            Some(("sslrootcert", file)) => options.authority = Some(file.into()),
+            // Whoever goes by certificates at all verifies them here.
+            Some(("sslmode", "verify-ca" | "verify-full")) => others.push("sslmode=require"),
             Some(("connections", value)) => {
                 options.connections =
                     value.parse().map_err(|cause| wrong(&format!("connections={value}: {cause}")))?;
@@ -785,16 +793,31 @@ fn flag(name: &str, value: &str) -> Result<bool> {
     }
 }
 
-/// How connections are made secret: by certificates that are known to everybody, unless the address says `disable`.
-fn tls(config: &tokio_postgres::Config) -> Result<MakeRustlsConnect> {
+/// How connections are made secret: by the certificate of the authority that is named, or those that are known to
+/// everybody, unless the address says `disable`.
+fn tls(config: &tokio_postgres::Config, options: &PostgresOptions) -> Result<MakeRustlsConnect> {
     let mut roots = rustls::RootCertStore::empty();
-    if config.get_ssl_mode() != SslMode::Disable {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    match &options.authority {
+        _ if config.get_ssl_mode() == SslMode::Disable => {}
+        Some(file) => add_authority(&mut roots, file)?,
+        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|cause| Error::Configuration(cause.to_string()))?;
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
+}
+
+fn add_authority(roots: &mut rustls::RootCertStore, file: &Path) -> Result<()> {
+    use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+    let wrong = |cause: &dyn std::fmt::Display| {
+        Error::Configuration(format!("the authority of the database, {}: {cause}", file.display()))
+    };
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|cause| wrong(&cause))? {
+        let certificate = certificate.map_err(|cause| wrong(&cause))?;
+        roots.add(certificate).map_err(|cause| wrong(&cause))?;
+    }
+    if roots.is_empty() { Err(wrong(&"there is no certificate in it")) } else { Ok(()) }
 }
 
 /// Whether the server cannot be reached, or ended the connection.
@@ -828,6 +851,10 @@ fn describe(cause: &PgError) -> String {
             None => said.message().to_owned(),
         },
         None => match std::error::Error::source(cause) {
+            Some(source) if source.to_string().contains("certificate") => format!(
+                "{cause}: {source}; sslrootcert=FILE in its address names the authority that it is known by, and \
+                 sslmode=disable does without"
+            ),
             Some(source) => format!("{cause}: {source}"),
             None => cause.to_string(),
         },
