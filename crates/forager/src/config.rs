@@ -7,6 +7,7 @@ mod check;
 mod fetch;
 mod keys;
 mod layers;
+mod store;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::ConfigFile;
 pub(crate) use fetch::FetchConfig;
+pub(crate) use store::{DatabaseUrl, Durability, StoreConfig};
 #[cfg(test)]
 pub(crate) use keys::example;
 use layers::Layers;
@@ -52,31 +54,6 @@ pub(crate) struct Config {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ClassifyConfig {
     pub(crate) rows: Vec<Row>,
-}
-
-/// Where the queue is kept, and how safely.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct StoreConfig {
-    pub(crate) data: PathBuf,
-    pub(crate) durability: Durability,
-}
-
-impl Default for StoreConfig {
-    fn default() -> Self {
-        Self { data: "forager-data".into(), durability: Durability::default() }
-    }
-}
-
-/// What acknowledged work survives.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Durability {
-    /// The death of the process.
-    #[default]
-    Process,
-    /// A loss of power too.
-    Fsync,
 }
 
 impl Config {

@@ -10,30 +10,32 @@ use anyhow::{Context as _, bail};
 use forager_core::url::FetchUrl;
 use forager_crawl::clock::Clock;
 use forager_crawl::{CrawlConfig, Crawler, Stop};
-use forager_frontier::Embedded;
+use forager_frontier::Frontier;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::{FetchArgs, QueuePlace};
 use crate::config::Config;
-use crate::store;
+use crate::runtime;
+use crate::store::Queue;
 
 /// A queue and someone to fetch from it.
 pub(crate) struct Crawl {
     pub(crate) config: Config,
-    pub(crate) frontier: Arc<Embedded>,
+    queue: Queue,
+    pub(crate) frontier: Arc<dyn Frontier>,
     pub(crate) crawler: Crawler,
     pub(crate) clock: Clock,
 }
 
 impl Crawl {
     /// Opens the queue for fetching. Whoever would be crawled must be able to learn by whom.
-    pub(crate) fn open(place: &QueuePlace, fetch: &FetchArgs, urls: &[String]) -> anyhow::Result<Self> {
-        Self::open_with(configured(Config::load(&place.config)?, fetch), place, fetch, urls)
+    pub(crate) async fn open(place: &QueuePlace, fetch: &FetchArgs, urls: &[String]) -> anyhow::Result<Self> {
+        Self::open_with(configured(Config::load(&place.config)?, fetch), place, fetch, urls).await
     }
 
     /// As [`Crawl::open`], with a configuration that was read before.
-    pub(crate) fn open_with(
+    pub(crate) async fn open_with(
         config: Config,
         place: &QueuePlace,
         fetch: &FetchArgs,
@@ -41,8 +43,8 @@ impl Crawl {
     ) -> anyhow::Result<Self> {
         require_contact(&config, urls)?;
         let http = config.fetch.http(fetch.allow_private)?;
-        let path = store::folder(place, &config);
-        let frontier = Arc::new(store::open_patiently(&path, &config, place.lock_timeout)?);
+        let queue = Queue::open(place, &config).await?;
+        let frontier = queue.frontier();
         let behaviour = CrawlConfig {
             product_token: config.fetch.product_token(),
             at_once: config.fetch.at_once,
@@ -50,16 +52,22 @@ impl Crawl {
         };
         let clock = Clock::default();
         let crawler = Crawler::new(frontier.clone(), http, behaviour, clock)?;
-        Ok(Self { config, frontier, crawler, clock })
+        Ok(Self { config, queue, frontier, crawler, clock })
     }
 
     /// Leaves the queue so that it opens quickly again.
-    pub(crate) fn close(self) -> anyhow::Result<()> {
-        drop(self.crawler);
-        match Arc::try_unwrap(self.frontier) {
-            Ok(frontier) => Ok(frontier.close()?),
-            Err(_) => Ok(()), // somebody still looks at it, and closes it by letting go
+    pub(crate) async fn close(self) -> anyhow::Result<()> {
+        drop((self.crawler, self.frontier));
+        self.queue.close().await
+    }
+
+    /// Has the pages of a collection back that whoever crawled before took and never reported. Where others may be at
+    /// work, nobody can tell theirs from those of the dead: these run out by themselves.
+    pub(crate) async fn reclaim(&self, collection: &str) -> anyhow::Result<()> {
+        if !self.queue.is_shared() {
+            self.frontier.reclaim(collection, self.clock.now()).await?;
         }
+        Ok(())
     }
 }
 
@@ -109,9 +117,7 @@ pub(crate) struct Signals {
 
 /// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once.
 pub(crate) fn with_signals<T>(work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("cannot start to work")?;
-    runtime.block_on(async {
+    runtime::wait(async {
         let (sender, stop) = watch::channel(Stop::No);
         let (again, reload) = watch::channel(false);
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
@@ -134,5 +140,5 @@ pub(crate) fn with_signals<T>(work: impl AsyncFnOnce(Signals) -> anyhow::Result<
         let done = work(Signals { stop, reload }).await;
         listening.abort();
         done
-    })
+    })?
 }

@@ -14,19 +14,22 @@ use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::view::{Files, Summary, View};
-use crate::crawling::{Crawl, with_signals};
+use crate::crawling::{Crawl, Signals, with_signals};
 use crate::output::{Format, Output};
-use crate::{progress, store};
+use crate::store::Queue;
+use crate::{progress, runtime, store};
 
 pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     if args.dry_run {
         return rehearse(args);
     }
     let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
-    let crawl = Crawl::open(&args.place, &args.fetch, &args.urls)?;
-    let ended = crawl_job(args, &crawl, files);
-    crawl.close()?;
-    let (ended, summary, limits_hit) = ended?;
+    let (ended, summary, limits_hit) = with_signals(async |signals| {
+        let crawl = Crawl::open(&args.place, &args.fetch, &args.urls).await?;
+        let ended = crawl_job(args, &crawl, signals, files).await;
+        crawl.close().await?;
+        ended
+    })?;
     progress::finish();
     print(args, &summary)?;
     Ok(match (ended, limits_hit) {
@@ -37,16 +40,17 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-fn crawl_job(
+async fn crawl_job(
     args: &CrawlArgs,
     crawl: &Crawl,
+    signals: Signals,
     files: Files,
 ) -> anyhow::Result<(Ended, Summary, Option<Outcome>)> {
-    let job = enter(args, crawl)?;
+    let job = enter(args, crawl).await?;
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let mut view = View::new(files, job.progress.queued, None);
-    let ended = with_signals(async |signals| Ok(crawl.crawler.run(&work, signals.stop, &mut view).await?))?;
-    let jobs = store::ask(crawl.frontier.jobs(crawl.clock.now()))?;
+    let ended = crawl.crawler.run(&work, signals.stop, &mut view).await?;
+    let jobs = crawl.frontier.jobs(crawl.clock.now()).await?;
     let limit = jobs.iter().find(|known| known.id == job.id).and_then(limit_hit);
     Ok((ended, view.finish()?, limit))
 }
@@ -67,22 +71,22 @@ fn limit_hit(job: &JobView) -> Option<Outcome> {
 }
 
 /// Goes on with the job of this command, or starts it. One that is over is not touched: the next one has a number.
-fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
+async fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let jobs = store::ask(frontier.jobs(now))?;
+    let jobs = frontier.jobs(now).await?;
     let name = name(args)?;
     let mut number = 1;
     loop {
         let id = if number == 1 { name.clone() } else { format!("{name}-{number}") };
         match jobs.iter().find(|job| job.id == id) {
             None => {
-                return store::ask(frontier.start_job(&new_job(args, id)?, now));
+                return Ok(frontier.start_job(&new_job(args, id)?, now).await?);
             }
             Some(job) if job.state == JobState::Paused => {
                 bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
             }
             Some(job) if job.state == JobState::Running => {
-                store::ask(frontier.reclaim(&id, now))?;
+                crawl.reclaim(&id).await?;
                 progress::note(&format!("going on with {id}: {} pages queued", job.progress.queued));
                 return Ok(job.clone());
             }
@@ -128,12 +132,16 @@ fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     let config = Config::load(&args.place.config)?;
     let (name, now) = (name(args)?, jiff::Timestamp::now());
     if store::is_there(&args.place)? {
-        let path = store::folder(&args.place, &config);
-        let frontier = store::open_patiently(&path, &config, args.place.lock_timeout)?;
+        let queue = runtime::wait(Queue::open(&args.place, &config))??;
+        let frontier = queue.frontier();
         let jobs = store::ask(frontier.jobs(now))?;
-        if jobs.iter().any(|job| job.id == name && job.state == JobState::Running) {
-            show_plan(args, &frontier, &name, now)?;
-            frontier.close()?;
+        let has_begun = jobs.iter().any(|job| job.id == name && job.state == JobState::Running);
+        if has_begun {
+            show_plan(args, &*frontier, &name, now)?;
+        }
+        drop(frontier);
+        runtime::wait(queue.close())??;
+        if has_begun {
             return Ok(Outcome::Complete);
         }
     }

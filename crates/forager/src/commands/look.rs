@@ -28,8 +28,7 @@ pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)
 
 /// Looks, and waits for what there is to see. One command waits once: connections do not outlive it.
 pub(super) fn wait<T>(look: impl Future<Output = T>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    Ok(runtime.context("cannot start to work")?.block_on(look))
+    runtime::wait(look)
 }
 
 /// The answer to a look, or why there is none.

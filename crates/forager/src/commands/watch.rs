@@ -8,8 +8,7 @@ use forager_core::scope::extent::Kind as ScopeKind;
 use forager_core::scope::{Profile, Seed};
 use forager_core::sentinel::schedule::ScheduleConfig;
 use forager_core::url::{FetchUrl, IdentityOptions};
-use forager_crawl::{Found, PageLine, Stop, Watcher, Work};
-use forager_frontier::Frontier as _;
+use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{Outcome as PageOutcome, Target};
 
@@ -17,7 +16,7 @@ use crate::Outcome;
 use crate::cli::WatchArgs;
 use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
-use crate::crawling::{self, Crawl, with_signals};
+use crate::crawling::{self, Crawl, Signals, with_signals};
 use crate::{output, progress};
 
 /// The collection that watched pages are in.
@@ -28,22 +27,27 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
     if config.sentinel == ScheduleConfig::default() {
         config.sentinel = ScheduleConfig::sentinel();
     }
-    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &args.urls)?;
     let ended = with_signals(async |signals| {
-        let urls = bring_in(args, &crawl).await?;
-        let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
-        let changes = Changes::new(shown, args.on_change.as_deref());
-        let mut watched = Watched { changes: Some(changes), urls };
-        progress::spin();
-        let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
-        let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
-        if let Some(changes) = watched.changes.take() {
-            changes.finish();
-        }
-        Ok(ended?)
-    });
-    crawl.close()?;
-    Ok(if ended? == forager_crawl::Ended::Stopped(Stop::Now) { Outcome::Forced } else { Outcome::Complete })
+        let crawl = Crawl::open_with(config, &args.place, &args.fetch, &args.urls).await?;
+        let ended = watch(args, &crawl, signals).await;
+        crawl.close().await?;
+        ended
+    })?;
+    Ok(if ended == Ended::Stopped(Stop::Now) { Outcome::Forced } else { Outcome::Complete })
+}
+
+async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
+    let urls = bring_in(args, crawl).await?;
+    let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
+    let changes = Changes::new(shown, args.on_change.as_deref());
+    let mut watched = Watched { changes: Some(changes), urls };
+    progress::spin();
+    let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
+    let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
+    if let Some(changes) = watched.changes.take() {
+        changes.finish();
+    }
+    Ok(ended?)
 }
 
 /// Puts the pages into the queue. What is watched already goes on as it is; others than these wait meanwhile.
@@ -84,7 +88,7 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>
         urls.push(fetch.as_str().to_owned());
     }
     frontier.configure(&changes, now).await?;
-    frontier.reclaim(COLLECTION, now).await?;
+    crawl.reclaim(COLLECTION).await?;
     for url in &urls {
         if frontier.entry(COLLECTION, url, now).await?.is_none() {
             frontier.start(&[Target::Seed(url.clone())], now).await?;

@@ -39,7 +39,10 @@ impl Ran {
 /// The binary, in an empty environment of its own.
 pub(crate) fn forager() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forager"));
-    command.env_remove("FORAGER_CONFIG").env_remove("FORAGER_DATA").current_dir(env!("CARGO_TARGET_TMPDIR"));
+    for variable in ["FORAGER_CONFIG", "FORAGER_DATA", "FORAGER_STORE", "DATABASE_URL"] {
+        command.env_remove(variable);
+    }
+    command.current_dir(env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

@@ -17,6 +17,7 @@ mod wants;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -102,6 +103,9 @@ struct Shared {
     channel: String,
     bell: watch::Sender<u64>,
     news: Notify,
+    /// How often there were news, and how many of these others were told of.
+    heard: AtomicU64,
+    told: AtomicU64,
 }
 
 /// The catalog as it was last read.
@@ -224,6 +228,13 @@ impl Postgres {
         };
         store.tasks = store.shared.start_tasks();
         Ok(store)
+    }
+
+    /// Tells other processes of what they were not told yet, before this one ends.
+    pub async fn close(&self) {
+        if self.shared.told.load(Ordering::Relaxed) < self.shared.heard.load(Ordering::Relaxed) {
+            self.shared.tell_now().await;
+        }
     }
 
     /// The time that counts for a call, and a turn later than all before.
@@ -393,6 +404,7 @@ impl Postgres {
         self.gave_turn(view.last_turn);
         if written.is_news {
             self.shared.bell.send_modify(|count| *count += 1);
+            self.shared.heard.fetch_add(1, Ordering::Relaxed);
             self.shared.news.notify_one();
         }
         Ok(result)
@@ -635,6 +647,8 @@ impl Shared {
             options,
             bell: watch::Sender::new(0),
             news: Notify::new(),
+            heard: AtomicU64::new(0),
+            told: AtomicU64::new(0),
         })
     }
 
@@ -674,14 +688,20 @@ impl Shared {
 
     /// Tells other processes that there may be something to claim, but not more often than they can use it.
     async fn tell(&self) {
-        const TELL: &str = "SELECT pg_notify($1, '')";
         loop {
             self.news.notified().await;
-            if let Ok(session) = self.session().await {
-                // Whoever does not hear of it looks by himself, a little later.
-                let _ = session.query(TELL, &[(&self.channel, Type::TEXT)]).await;
-            }
+            self.tell_now().await;
             tokio::time::sleep(TELL_EVERY).await;
+        }
+    }
+
+    async fn tell_now(&self) {
+        const TELL: &str = "SELECT pg_notify($1, '')";
+        let heard = self.heard.load(Ordering::Relaxed);
+        if let Ok(session) = self.session().await {
+            // Whoever does not hear of it looks by himself, a little later.
+            let _ = session.query(TELL, &[(&self.channel, Type::TEXT)]).await;
+            self.told.fetch_max(heard, Ordering::Relaxed);
         }
     }
 
