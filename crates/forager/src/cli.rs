@@ -3,6 +3,7 @@
 mod bench;
 mod catalog;
 mod crawl;
+mod db;
 mod demo;
 mod exchange;
 mod policies;
@@ -23,6 +24,7 @@ use serde::de::DeserializeOwned;
 pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
 pub(crate) use catalog::*;
 pub(crate) use crawl::*;
+pub(crate) use db::*;
 pub(crate) use demo::DemoArgs;
 pub(crate) use exchange::*;
 pub(crate) use policies::*;
@@ -98,6 +100,9 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Backup(BackupArgs),
     Check(CheckArgs),
+    /// Set up, look after and take down the schema of a queue in PostgreSQL
+    #[command(subcommand)]
+    Db(DbCommand),
     /// Check the configuration, or show what is in force and where each value came from
     #[command(subcommand)]
     Config(ConfigCommand),

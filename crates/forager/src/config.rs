@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::ConfigFile;
 pub(crate) use fetch::FetchConfig;
-pub(crate) use store::{DatabaseUrl, Durability, StoreConfig};
 #[cfg(test)]
 pub(crate) use keys::example;
 use layers::Layers;
+pub(crate) use store::{DatabaseUrl, Durability, StoreConfig};
 
 /// The file that is read where none is named.
 const DEFAULT_FILE: &str = "forager.toml";

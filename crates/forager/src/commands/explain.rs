@@ -1,10 +1,10 @@
 //! `forager explain`
 
 use forager_core::time::Interval;
+use forager_frontier::Moment;
 use forager_frontier::entry::{How, Visit};
 use forager_frontier::explain::{ClassView, EvidenceView, Explanation, GateView, PriorityTerms, Scope};
 use forager_frontier::verbs::EntryView;
-use forager_frontier::{Frontier as _, Moment};
 
 use super::queue::collection_or_only;
 use crate::Outcome;

@@ -1,6 +1,5 @@
 //! `forager robots`, `forager sitemap`, `forager links`: what a crawl would see.
 
-use anyhow::Context as _;
 use forager_core::url::FetchUrl;
 use forager_crawl::scout::{Scout, Seen};
 use forager_fetch::http::Response;
@@ -15,6 +14,7 @@ use crate::cli::LookArgs;
 use crate::config::Config;
 use crate::crawling;
 use crate::output::{self, Output};
+use crate::runtime;
 
 /// Someone to look, with what the flags say.
 pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)> {

@@ -23,7 +23,7 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<Outcome> {
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
     let checked = store::with(&args.store, Missing::Refuse, |store| match &store.queue {
         Queue::Folder(folder) => Ok(folder.audit()?),
-        Queue::Database(database) => store::ask(database.check(store.now)),
+        Queue::Database(database) => store::ask(database.check()),
     })?;
     let mut output = Output::new(args.store.format(), &["place", "problem"]);
     checked.findings.iter().try_for_each(|finding| output.row(finding))?;

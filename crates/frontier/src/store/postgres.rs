@@ -6,6 +6,7 @@
 //! pass over those that are locked; so nobody ever waits in a circle. Calls that change collections, profiles
 //! and seeds run alone.
 
+mod check;
 mod flush;
 mod load;
 mod loaded;
@@ -196,9 +197,29 @@ impl PostgresSchema {
         Ok(Self { shared: Arc::new(Shared::new(url, options)?) })
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.options.schema
+    }
+
+    /// A connection for who looks at the database beside the store.
+    pub async fn connection(&self) -> Result<tokio_postgres::Client> {
+        let Shared { config, options, .. } = &*self.shared;
+        let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
+        let (client, connection) = config.connect(tls(config, options)?).await.map_err(lost)?;
+        // Ends with the client.
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
     /// The version that this program needs.
     pub fn newest() -> i32 {
         migrate::newest()
+    }
+
+    /// All steps that this program knows, in order.
+    pub fn steps() -> &'static [Migration] {
+        migrate::MIGRATIONS
     }
 
     /// The steps that it has taken.
@@ -720,7 +741,8 @@ impl Shared {
 
     async fn listen(&self) -> Result<()> {
         let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
-        let (client, mut connection) = self.config.connect(tls(&self.config, &self.options)?).await.map_err(lost)?;
+        let (client, mut connection) =
+            self.config.connect(tls(&self.config, &self.options)?).await.map_err(lost)?;
         let (sender, mut messages) = tokio::sync::mpsc::channel(1);
         let driver = tokio::spawn(async move {
             let mut stream = std::pin::pin!(futures_util::stream::poll_fn(move |context| {
