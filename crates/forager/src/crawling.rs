@@ -7,17 +7,22 @@ pub(crate) mod view;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::clock::Clock;
 use forager_crawl::{CrawlConfig, Crawler, Stop};
 use forager_frontier::Frontier;
+use forager_frontier::catalog::{Catalog, Change};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::{FetchArgs, QueuePlace};
 use crate::config::Config;
 use crate::runtime;
-use crate::store::Queue;
+use crate::store::{Place, Queue};
+
+/// How often to look again when others make the same changes.
+const MOST_TRIES: u32 = 10;
 
 /// A queue and someone to fetch from it.
 pub(crate) struct Crawl {
@@ -43,13 +48,16 @@ impl Crawl {
     ) -> anyhow::Result<Self> {
         require_contact(&config, urls)?;
         let http = config.fetch.http(fetch.allow_private)?;
+        let is_shared = matches!(Place::of(place, &config)?, Place::Database(_));
+        let config = if is_shared { considerate(config) } else { config };
         let queue = Queue::open(place, &config).await?;
         let frontier = queue.frontier();
-        let behaviour = CrawlConfig {
-            product_token: config.fetch.product_token(),
-            at_once: config.fetch.at_once,
-            ..CrawlConfig::default()
+        let hold = match is_shared {
+            true => config.store.postgres.hold,
+            false => CrawlConfig::default().hold,
         };
+        let behaviour =
+            CrawlConfig { hold, product_token: config.fetch.product_token(), at_once: config.fetch.at_once };
         let clock = Clock::default();
         let crawler = Crawler::new(frontier.clone(), http, behaviour, clock)?;
         Ok(Self { config, queue, frontier, crawler, clock })
@@ -69,6 +77,33 @@ impl Crawl {
         }
         Ok(())
     }
+
+    /// Makes the changes that the catalog needs. Others may be making the same ones: whoever comes second looks again.
+    pub(crate) async fn configure(
+        &self,
+        changes: impl Fn(&Catalog) -> anyhow::Result<Vec<Change>>,
+    ) -> anyhow::Result<()> {
+        for left in (0..MOST_TRIES).rev() {
+            let changes = changes(&*self.frontier.catalog().await?)?;
+            if changes.is_empty() {
+                break;
+            }
+            match self.frontier.configure(&changes, self.clock.now()).await {
+                Err(forager_frontier::Error::Exists { .. }) if left > 0 => {}
+                made => return Ok(made?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The configuration for a queue that others crawl from too. When a request was sent is known to others only when it is
+/// reported; so that they can keep their distance, the next one waits for that.
+fn considerate(mut config: Config) -> Config {
+    if config.politeness.delay > Interval::default() {
+        config.politeness.in_flight = config.politeness.in_flight.min(1);
+    }
+    config
 }
 
 /// The configuration with what the flags say.

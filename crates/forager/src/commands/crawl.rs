@@ -7,7 +7,7 @@ use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::Limits;
 use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter, Planned};
-use forager_frontier::{Frontier, Memory};
+use forager_frontier::{Error, Frontier, Memory};
 use serde::Serialize;
 
 use crate::Outcome;
@@ -72,6 +72,16 @@ fn limit_hit(job: &JobView) -> Option<Outcome> {
 
 /// Goes on with the job of this command, or starts it. One that is over is not touched: the next one has a number.
 async fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
+    match try_to_enter(args, crawl).await {
+        // Another process has started it just now, and is joined.
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Exists { .. })) => {
+            try_to_enter(args, crawl).await
+        }
+        entered => entered,
+    }
+}
+
+async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let jobs = frontier.jobs(now).await?;
     let name = name(args)?;

@@ -92,10 +92,7 @@ fn merged(Signals { mut stop, mut reload }: Signals) -> watch::Receiver<Stop> {
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.
 async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let changes = apply::difference(&crawl.config, frontier.catalog().await?.rows(), false);
-    if !changes.is_empty() {
-        frontier.configure(&changes, now).await?;
-    }
+    crawl.configure(|catalog| Ok(apply::difference(&crawl.config, catalog.rows(), false))).await?;
     let catalog = frontier.catalog().await?;
     for row in catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
         let of_seed = |name: &String| catalog.rows().profiles.iter().find(|profile| profile.id == *name);

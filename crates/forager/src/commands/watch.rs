@@ -9,7 +9,7 @@ use forager_core::scope::{Profile, Seed};
 use forager_core::sentinel::schedule::ScheduleConfig;
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
-use forager_frontier::catalog::{Change, CollectionSpec, Kind};
+use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{Outcome as PageOutcome, Target};
 
 use crate::Outcome;
@@ -53,8 +53,33 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
 /// Puts the pages into the queue. What is watched already goes on as it is; others than these wait meanwhile.
 async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
+    let urls = distinct(&args.urls)?;
+    crawl.configure(|catalog| Ok(missing(args, &urls, catalog))).await?;
+    crawl.reclaim(COLLECTION).await?;
+    let urls: Vec<String> = urls.iter().map(|url| url.as_str().to_owned()).collect();
+    for url in &urls {
+        if frontier.entry(COLLECTION, url, now).await?.is_none() {
+            frontier.start(&[Target::Seed(url.clone())], now).await?;
+        }
+    }
+    Ok(urls)
+}
+
+/// The URLs, each once, however often it is given.
+fn distinct(urls: &[String]) -> anyhow::Result<Vec<FetchUrl>> {
+    let (mut known, mut distinct) = (HashSet::new(), Vec::new());
+    for url in urls {
+        let url = FetchUrl::parse_lenient(url)?;
+        if known.insert(url.identity(&IdentityOptions::default())) {
+            distinct.push(url);
+        }
+    }
+    Ok(distinct)
+}
+
+/// What the catalog lacks for watching these.
+fn missing(args: &WatchArgs, urls: &[FetchUrl], catalog: &Catalog) -> Vec<Change> {
     let mut changes = Vec::new();
-    let catalog = frontier.catalog().await?;
     if catalog.collection(COLLECTION).is_none() {
         changes.push(Change::AddCollection(CollectionSpec::new(COLLECTION, Kind::Planned)));
     }
@@ -64,17 +89,12 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>
         Some(known) if *known != profile => changes.push(Change::SetProfile(Box::new(profile))),
         Some(_) => {}
     }
-    let (mut urls, mut identities) = (Vec::new(), HashSet::new());
-    for url in &args.urls {
-        let fetch = FetchUrl::parse_lenient(url)?;
-        let identity = fetch.identity(&IdentityOptions::default());
-        if !identities.insert(identity.clone()) {
-            continue;
-        }
+    for url in urls {
+        let identity = url.identity(&IdentityOptions::default());
         let known = catalog.seed_number(&identity).and_then(|number| catalog.seed(number));
         match known.filter(|row| !row.is_gone) {
             None => changes.push(Change::AddSeed(Seed {
-                url: fetch.as_str().to_owned(),
+                url: url.as_str().to_owned(),
                 profiles: vec![COLLECTION.to_owned()],
                 enabled: true,
             })),
@@ -85,16 +105,8 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>
             }
             Some(_) => {}
         }
-        urls.push(fetch.as_str().to_owned());
     }
-    frontier.configure(&changes, now).await?;
-    crawl.reclaim(COLLECTION).await?;
-    for url in &urls {
-        if frontier.entry(COLLECTION, url, now).await?.is_none() {
-            frontier.start(&[Target::Seed(url.clone())], now).await?;
-        }
-    }
-    Ok(urls)
+    changes
 }
 
 fn profile(args: &WatchArgs) -> Profile {

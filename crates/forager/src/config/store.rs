@@ -52,6 +52,9 @@ pub(crate) struct PostgresConfig {
     pub(crate) statement_timeout: Interval,
     /// How long a call waits for a server that cannot be reached.
     pub(crate) patience: Interval,
+    /// How long a crawl has pages without a word: so long those of one that was killed stay away, and so long the
+    /// database may be away before pages are fetched twice.
+    pub(crate) hold: Interval,
     pub(crate) prepare: bool,
     pub(crate) listen: bool,
     /// A file (PEM) with the certificates of the authority that the server is known by.
@@ -68,6 +71,7 @@ impl Default for PostgresConfig {
             connections,
             statement_timeout: interval(statement_timeout),
             patience: interval(patience),
+            hold: Interval::from_secs_f64(120.0),
             prepare: prepares,
             listen: listens,
             authority: None,

@@ -39,7 +39,9 @@ impl Ran {
 /// The binary, in an empty environment of its own.
 pub(crate) fn forager() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forager"));
-    for variable in ["FORAGER_CONFIG", "FORAGER_DATA", "FORAGER_STORE", "DATABASE_URL"] {
+    for variable in
+        ["FORAGER_CONFIG", "FORAGER_DATA", "FORAGER_STORE", "FORAGER_TEST_POSTGRES", "DATABASE_URL"]
+    {
         command.env_remove(variable);
     }
     command.current_dir(env!("CARGO_TARGET_TMPDIR"));
@@ -121,7 +123,7 @@ pub(crate) fn session(step: &str, folder: &Path) -> String {
     let step = step.replace("cargo run --release --quiet --", "forager");
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("{{ {step}; }} 2>&1")).current_dir(folder).env("PATH", path);
-    let output = shell.env_remove("FORAGER_CONFIG").output().unwrap();
+    let output = shell.env_remove("FORAGER_CONFIG").env_remove("FORAGER_TEST_POSTGRES").output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
