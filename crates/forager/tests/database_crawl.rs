@@ -99,7 +99,29 @@ fn shared(schema: &Schema) -> (Field, Arc<AtomicBool>) {
 }
 
 fn worker(field: &Field, name: &str) -> Started {
-    Started::new(&mut field.queue.command(&["run", "--until-idle", "--out", &format!("{name}.jsonl")]))
+    Started::new(&mut field.queue.command(&["run", "--out", &format!("{name}.jsonl")]))
+}
+
+/// Waits until both workers have fetched something.
+#[track_caller]
+fn wait_for_both(field: &Field) {
+    wait_until("both to fetch", || ["one", "two"].iter().all(|name| fetched(field, name).len() >= 3));
+}
+
+/// Has the web end, and waits until all of it was fetched.
+#[track_caller]
+fn wait_for_the_end(schema: &Schema, is_enough: &AtomicBool) {
+    is_enough.store(true, Ordering::Relaxed);
+    let left = "SELECT count(*) FROM entries WHERE state = 1 OR last_fetch IS NULL";
+    wait_until("the end of the web", || schema.sql(left) == [["0"]]);
+}
+
+/// Asks a worker to stop, which it does in good order.
+#[track_caller]
+fn stop(worker: Started) {
+    worker.signal("TERM");
+    let ran = worker.end();
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
 }
 
 /// The lines that workers wrote so far, whole ones only.
@@ -112,13 +134,10 @@ fn fetched(field: &Field, name: &str) -> Vec<Value> {
 fn two_runs_share_a_crawl_without_a_double_fetch() {
     let schema = Schema::new();
     let (field, is_enough) = shared(&schema);
-    let workers = ["one", "two"].map(|name| (name, worker(&field, name)));
-    wait_until("both to fetch", || ["one", "two"].iter().all(|name| fetched(&field, name).len() >= 3));
-    is_enough.store(true, Ordering::Relaxed);
-    for (name, worker) in workers {
-        let ran = worker.end();
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{name}");
-    }
+    let workers = ["one", "two"].map(|name| worker(&field, name));
+    wait_for_both(&field);
+    wait_for_the_end(&schema, &is_enough);
+    workers.into_iter().for_each(stop);
     assert_eq!(twice(&field), [], "neither a page nor a robots.txt");
     let lines = |name: &str| fetched(&field, name).into_iter().map(|line| line["url"].clone());
     let told: Vec<Value> = lines("one").chain(lines("two")).collect();
@@ -133,19 +152,17 @@ fn what_a_killed_worker_held_is_fetched_by_another_when_its_time_is_over() {
     let schema = Schema::new();
     let (field, is_enough) = shared(&schema);
     let (first, second) = (worker(&field, "one"), worker(&field, "two"));
-    wait_until("both to fetch", || ["one", "two"].iter().all(|name| fetched(&field, name).len() >= 3));
+    wait_for_both(&field);
     first.kill();
     let held: BTreeSet<String> = schema
         .sql("SELECT url FROM entries WHERE state = 1")
         .into_iter()
         .map(|mut row| row.remove(0))
         .collect();
-    is_enough.store(true, Ordering::Relaxed);
-    let ran = second.end();
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    wait_for_the_end(&schema, &is_enough);
+    stop(second);
     let again: BTreeSet<String> = twice(&field).iter().map(|(host, path)| field.url(host, path)).collect();
     assert!(again.is_subset(&held), "{again:?} were fetched twice, and {held:?} were held");
-    assert_eq!(schema.sql("SELECT count(*) FROM entries WHERE state = 1 OR last_fetch IS NULL"), [["0"]]);
     assert_eq!(field.run(&["audit"]).status, 0);
     field.assert_polite(1, GAP);
     assert_sound(&schema);
