@@ -191,12 +191,12 @@ pub(crate) struct ConfigFile {
 /// Where the queue is.
 #[derive(Debug, Args)]
 pub(crate) struct QueuePlace {
-    /// The folder of the queue [env: FORAGER_DATA] [default: `data` of `[store]` in the configuration, forager-data]
+    /// The folder of the queue [env: `FORAGER_DATA`] [default: `data` of `[store]` in the configuration, forager-data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 
-    /// The database of the queue, such as postgres://user@host/name, instead of a folder [env: FORAGER_STORE,
-    /// DATABASE_URL] [default: `url` of `[store]` in the configuration]
+    /// The database of the queue, such as `postgres://user@host/name`, instead of a folder [env:
+    /// `FORAGER_STORE`, `DATABASE_URL`] [default: `url` of `[store]` in the configuration]
     // Not read by clap, whose complaints would show the password.
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<DatabaseUrl>,

@@ -52,10 +52,7 @@ impl Crawl {
         let config = if is_shared { considerate(config) } else { config };
         let queue = Queue::open(place, &config).await?;
         let frontier = queue.frontier();
-        let hold = match is_shared {
-            true => config.store.postgres.hold,
-            false => CrawlConfig::default().hold,
-        };
+        let hold = if is_shared { config.store.postgres.hold } else { CrawlConfig::default().hold };
         let behaviour =
             CrawlConfig { hold, product_token: config.fetch.product_token(), at_once: config.fetch.at_once };
         let clock = Clock::default();

@@ -40,7 +40,8 @@ fn flags_go_before_variables_and_these_before_the_configuration() {
     let (here, there) = (schema.url(), other.url());
     std::fs::write(queue.folder().join("here.toml"), format!("[store]\nurl = {here:?}\n")).unwrap();
     let data = queue.folder().join("forager-data").display().to_string();
-    let table: [(&str, &[&str], &[(&str, &str)], &str); 9] = [
+    type Variables<'a> = &'a [(&'a str, &'a str)];
+    let table: [(&str, &[&str], Variables<'_>, &str); 9] = [
         ("nothing but the default", &[], &[], "folder"),
         ("the configuration", &["--config", "here.toml"], &[], "here"),
         ("a variable that others share", &["--config", "here.toml"], &[("DATABASE_URL", &there)], "there"),
@@ -271,6 +272,59 @@ fn a_queue_moves_between_a_folder_and_a_database_with_nothing_lost() {
     assert_eq!(folder.good(&["check"]).pop().unwrap()["findings"], 0);
     // What comes next is the same in both; where it comes from, a host was asked just now.
     let next = |rows: Vec<Value>| -> Vec<Value> { rows.iter().map(|row| row["url"].clone()).collect() };
-    let plan = ["queue", "plan", "--limit", "20"];
-    assert_eq!(next(second.good(&plan)), next(folder.good(&plan)));
+    let what_comes = ["queue", "plan", "--limit", "20"];
+    assert_eq!(next(second.good(&what_comes)), next(folder.good(&what_comes)));
+}
+
+fn schemas_of_benchmarks(schema: &Schema, process: u32) -> usize {
+    let named = format!("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'forager\\_bench\\_{process}\\_%'");
+    schema.sql(&named).len()
+}
+
+#[test]
+fn a_benchmark_tells_its_goals_and_leaves_nothing_behind() {
+    let schema = Schema::unmade();
+    let url = schema.url();
+    let sizes = ["--pending", "2000,4000", "--hosts", "1000", "--workers", "2", "--time", "500ms"];
+    let mut command = common::forager();
+    command.args(["bench", "frontier", "--store", &url]).args(sizes).stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let process = child.id();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rate =
+        |what: &str| rows.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("{what}: {text}"));
+    for what in [
+        "claim 10 of 2000 pending",
+        "claim 10 of 4000 pending",
+        "minimal queue: 2 workers, claim 10 and complete",
+    ] {
+        assert!(rate(what)["perSecond"].as_u64().unwrap() > 0, "{what}: {text}");
+    }
+    assert!(rows.iter().any(|row| row["setting"] == "fsync"), "{text}");
+    let goals: Vec<&Value> = rows.iter().filter(|row| row["goal"].is_string()).collect();
+    assert_eq!(goals.len(), 4, "{text}");
+    assert!(goals.iter().all(|goal| goal["measured"].as_f64().unwrap() > 0.0), "{text}");
+    assert_eq!(schemas_of_benchmarks(&schema, process), 0);
+}
+
+#[test]
+fn a_benchmark_that_is_interrupted_leaves_nothing_behind() {
+    let schema = Schema::unmade();
+    let url = schema.url();
+    let mut command = common::forager();
+    command.args(["bench", "frontier", "--store", &url, "--pending", "1000000"]);
+    let mut child =
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let began = std::time::Instant::now();
+    while schemas_of_benchmarks(&schema, child.id()) == 0 {
+        assert!(began.elapsed().as_secs() < 60, "it never began");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let signal = std::process::Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
+    assert!(signal.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(11));
+    assert_eq!(schemas_of_benchmarks(&schema, child.id()), 0);
 }

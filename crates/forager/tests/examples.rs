@@ -88,7 +88,7 @@ fn help(command: &str) -> String {
 
 #[test]
 fn each_prints_what_help_says() {
-    run_all(&COMMANDS, |step, folder| session(step, folder));
+    run_all(&COMMANDS, session);
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(crate) enum DbCommand {
     #[command(
         verbatim_doc_comment,
         after_long_help = r#"Example:
-  $ forager db migrate
+  $ forager db migrate | head -1
   {"version":1,"name":"queue","did":"up"}"#
     )]
     Migrate(DbArgs),
@@ -44,7 +44,7 @@ pub(crate) enum DbCommand {
         after_long_help = r#"Example:
   $ forager db down
   forager: this deletes the queue with all that is in it; say --yes to go on
-  $ forager db down --yes
+  $ forager db down --yes | tail -1
   {"version":1,"name":"queue","did":"down"}"#
     )]
     Down(DbDownArgs),
