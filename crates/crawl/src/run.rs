@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use forager_core::time::Interval;
 use forager_fetch::http::{Http, HttpConfig};
 use forager_frontier::Frontier;
 use forager_frontier::entry::Token;
 use forager_frontier::verbs::{Completed, LeaseAnswer, LeaseRequest, Leased, Nothing, Outcome, Report};
+use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -102,6 +104,7 @@ impl Crawler {
         let mut shift = Shift::new(self, work);
         loop {
             shift.hand_in(watcher).await?;
+            shift.hold_on().await?;
             let asked = match *stop.borrow_and_update() {
                 Stop::No if watcher.has_enough() => Stop::Drain,
                 asked => asked,
@@ -148,6 +151,8 @@ struct Shift<'c> {
     options: OptionsOf,
     /// Whether the queue may have something that it did not have before.
     may_have_more: bool,
+    /// When the queue is told that what is under way still is.
+    hold_on_at: Timestamp,
 }
 
 impl<'c> Shift<'c> {
@@ -166,7 +171,22 @@ impl<'c> Shift<'c> {
             arrivals,
             options: OptionsOf::default(),
             may_have_more: true,
+            hold_on_at: crawler.clock.now(),
         }
+    }
+
+    /// Holds on to what takes long, well before the queue would give it to others.
+    async fn hold_on(&mut self) -> Result<()> {
+        let (hold, now) = (self.crawler.config.hold, self.crawler.clock.now());
+        if now < self.hold_on_at {
+            return Ok(());
+        }
+        self.hold_on_at = Interval::from_secs_f64(hold.as_secs_f64() / 3.0).after(now);
+        if !self.under_way.is_empty() {
+            // Of what is lost all the same, the report will be refused.
+            self.crawler.frontier.extend(&self.under_way, hold, now).await?;
+        }
+        Ok(())
     }
 
     /// Leases as much as may be under way, and sets out. Says why there is nothing, if there is nothing.
@@ -266,6 +286,7 @@ impl<'c> Shift<'c> {
             _ = stop.changed() => {}
             _ = self.arrivals.changed(), if is_free => {}
             () = alarm, if is_free => {}
+            () = self.crawler.clock.sleep_until(self.hold_on_at), if !self.under_way.is_empty() => {}
         }
     }
 

@@ -3,6 +3,7 @@
 mod bench;
 mod catalog;
 mod crawl;
+mod db;
 mod demo;
 mod exchange;
 mod look;
@@ -24,6 +25,7 @@ use serde::de::DeserializeOwned;
 pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
 pub(crate) use catalog::*;
 pub(crate) use crawl::*;
+pub(crate) use db::*;
 pub(crate) use demo::DemoArgs;
 pub(crate) use exchange::*;
 pub(crate) use look::*;
@@ -32,6 +34,7 @@ pub(crate) use profile::*;
 pub(crate) use queue::*;
 pub(crate) use work::*;
 
+use crate::config::DatabaseUrl;
 use crate::output::Format;
 
 /// Decides which URL a crawler fetches next, when it comes back, and why.
@@ -100,6 +103,9 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Backup(BackupArgs),
     Check(CheckArgs),
+    /// Set up, look after and take down the schema of a queue in PostgreSQL
+    #[command(subcommand)]
+    Db(DbCommand),
     /// Check the configuration, or show what is in force and where each value came from
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -198,9 +204,15 @@ pub(crate) struct ConfigFile {
 /// Where the queue is.
 #[derive(Debug, Args)]
 pub(crate) struct QueuePlace {
-    /// The folder of the queue [default: `data` of `[store]` in the configuration, forager-data]
-    #[arg(long, value_name = "DIR", env = "FORAGER_DATA")]
+    /// The folder of the queue [env: `FORAGER_DATA`] [default: `data` of `[store]` in the configuration, forager-data]
+    #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+
+    /// The database of the queue, such as `postgres://user@host/name`, instead of a folder [env:
+    /// `FORAGER_STORE`, `DATABASE_URL`] [default: `url` of `[store]` in the configuration]
+    // Not read by clap, whose complaints would show the password.
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<DatabaseUrl>,
 
     #[command(flatten)]
     pub(crate) config: ConfigFile,

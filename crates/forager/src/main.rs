@@ -14,6 +14,7 @@ mod output;
 mod pause;
 mod progress;
 mod record;
+mod runtime;
 mod store;
 mod words;
 

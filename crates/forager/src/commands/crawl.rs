@@ -10,7 +10,7 @@ use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::Work;
 use forager_frontier::catalog::{Change, Job, Limits};
 use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter, Planned, Stats};
-use forager_frontier::{Frontier, Memory};
+use forager_frontier::{Error, Frontier, Memory};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -19,10 +19,11 @@ use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::outlook::Outlook;
 use crate::crawling::view::{Files, Summary, View};
-use crate::crawling::{Crawl, recover, with_signals};
+use crate::crawling::{Crawl, Signals, recover, with_signals};
 use crate::output::{self, Format, Output};
+use crate::store::Queue;
 use crate::words::counted;
-use crate::{progress, store};
+use crate::{progress, runtime, store};
 use end::End;
 
 pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
@@ -32,10 +33,12 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     // A file that is new lacks nothing.
     let out = args.out.as_deref().filter(|path| path.is_file());
     let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
-    let crawl = Crawl::open(&args.place, &args.fetch, &args.urls)?;
-    let crawled = crawl_job(args, &crawl, files, out);
-    crawl.close()?;
-    let crawled = crawled?;
+    let crawled = with_signals(async |signals| {
+        let crawl = Crawl::open(&args.place, &args.fetch, &args.urls).await?;
+        let crawled = crawl_job(args, &crawl, signals, files, out).await;
+        crawl.close().await?;
+        crawled
+    })?;
     progress::finish();
     print(args, &crawled)?;
     crawled.end.tell(&crawled);
@@ -53,25 +56,24 @@ struct Crawled {
     summary: Summary,
 }
 
-fn crawl_job(
+async fn crawl_job(
     args: &CrawlArgs,
     crawl: &Crawl,
+    signals: Signals,
     mut files: Files,
     out: Option<&Path>,
 ) -> anyhow::Result<Crawled> {
-    let Entered { job, before } = enter(args, crawl)?;
+    let Entered { job, before } = enter(args, crawl).await?;
     if let (Some(path), Some(before)) = (out, before) {
         let is_over = before != job.id;
-        files.make_up_for(&recover::missing(path, &crawl.frontier, &before, is_over)?)?;
+        files.make_up_for(&recover::missing(path, &*crawl.frontier, &before, is_over).await?)?;
     }
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
     let mut view = View::new(files, job.progress.queued, None, Some(outlook));
-    let (ended, summary) = with_signals(async |signals| {
-        let ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view).await?;
-        Ok((ended, view.finish(&signals.stop).await?))
-    })?;
-    let jobs = store::ask(crawl.frontier.jobs(crawl.clock.now()))?;
+    let ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view).await?;
+    let summary = view.finish(&signals.stop).await?;
+    let jobs = crawl.frontier.jobs(crawl.clock.now()).await?;
     let Some(now) = jobs.iter().find(|known| known.id == job.id) else {
         bail!("the job {:?} is gone", job.id)
     };
@@ -87,11 +89,21 @@ struct Entered {
     before: Option<String>,
 }
 
+async fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
+    match try_to_enter(args, crawl).await {
+        // Another process has started it just now, and is joined.
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Exists { .. })) => {
+            try_to_enter(args, crawl).await
+        }
+        entered => entered,
+    }
+}
+
 /// Goes on with the last job of this command, or starts another one. One that ended at a limit goes on if the limit is
 /// higher now, or gone; one that is over is not touched: the next one has a number.
-fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
+async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let jobs = store::ask(frontier.jobs(now))?;
+    let jobs = frontier.jobs(now).await?;
     let name = name(args)?;
     let (mut id, mut last) = (name.clone(), None);
     for number in 2.. {
@@ -104,9 +116,9 @@ fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
             let id = &job.id;
             bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
         }
-        Some(job) if can_go_on(job, limits(args), now) => go_on(args, crawl, job)?,
+        Some(job) if can_go_on(job, limits(args), now) => go_on(args, crawl, job).await?,
         _ => {
-            let job = store::ask(frontier.start_job(&new_job(args, id)?, now))?;
+            let job = frontier.start_job(&new_job(args, id)?, now).await?;
             output::tell(format_args!(
                 "crawling as job {:?}, which is the name of its collection too",
                 job.id
@@ -127,16 +139,16 @@ fn can_go_on(job: &JobView, Limits { pages, bytes, time }: Limits, now: Timestam
 }
 
 /// Takes back what whoever crawled before had under way, and goes by the limits of this command.
-fn go_on(args: &CrawlArgs, crawl: &Crawl, job: &JobView) -> anyhow::Result<JobView> {
+async fn go_on(args: &CrawlArgs, crawl: &Crawl, job: &JobView) -> anyhow::Result<JobView> {
     let (frontier, now, limits) = (&crawl.frontier, crawl.clock.now(), limits(args));
-    store::ask(frontier.reclaim(&job.id, now))?;
+    crawl.reclaim(&job.id).await?;
     if job.job.limits != limits {
-        let catalog = store::ask(frontier.catalog())?;
+        let catalog = frontier.catalog().await?;
         let mut spec = catalog.require_collection(&job.id)?.spec.clone();
         spec.job = Some(Job { limits, ..job.job });
-        store::ask(frontier.configure(&[Change::SetCollection(spec)], now))?;
+        frontier.configure(&[Change::SetCollection(spec)], now).await?;
     }
-    let jobs = store::ask(frontier.jobs(now))?;
+    let jobs = frontier.jobs(now).await?;
     let Some(job) = jobs.into_iter().find(|known| known.id == job.id) else {
         bail!("the job {:?} is gone", job.id)
     };
@@ -187,12 +199,16 @@ fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     let config = Config::load(&args.place.config)?;
     let (name, now) = (name(args)?, Timestamp::now());
     if store::is_there(&args.place)? {
-        let path = store::folder(&args.place, &config);
-        let frontier = store::open_patiently(&path, &config, args.place.lock_timeout)?;
+        let queue = runtime::wait(Queue::open(&args.place, &config))??;
+        let frontier = queue.frontier();
         let jobs = store::ask(frontier.jobs(now))?;
-        if jobs.iter().any(|job| job.id == name && job.state == JobState::Running) {
-            show_plan(args, &frontier, &name, now)?;
-            frontier.close()?;
+        let has_begun = jobs.iter().any(|job| job.id == name && job.state == JobState::Running);
+        if has_begun {
+            show_plan(args, &*frontier, &name, now)?;
+        }
+        drop(frontier);
+        runtime::wait(queue.close())??;
+        if has_begun {
             return Ok(Outcome::Complete);
         }
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use forager_frontier::Moment;
 use forager_frontier::verbs::{Event, EventRow};
-use forager_frontier::{Frontier as _, Moment};
 use serde::Serialize;
 
 use crate::Outcome;

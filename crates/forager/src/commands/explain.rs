@@ -3,10 +3,10 @@
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::robots::{self, Word};
+use forager_frontier::Moment;
 use forager_frontier::entry::{How, Visit};
 use forager_frontier::explain::{ClassView, EvidenceView, Explanation, GateView, PriorityTerms, Scope};
 use forager_frontier::verbs::EntryView;
-use forager_frontier::{Frontier as _, Moment};
 
 use serde::Serialize;
 
@@ -15,6 +15,7 @@ use crate::Outcome;
 use crate::cli::ExplainArgs;
 use crate::config::Config;
 use crate::output::Output;
+use crate::runtime;
 use crate::store::{self, Missing, Store};
 use crate::words::counted;
 
@@ -49,7 +50,7 @@ struct Explained {
 fn with_robots(store: &Store, mut explanation: Explanation, token: &str) -> anyhow::Result<Explained> {
     let url = FetchUrl::parse(&explanation.forms.fetch).ok();
     let robots = match &url {
-        Some(url) => store::block_on(robots::known(&store.frontier, url, token))?,
+        Some(url) => runtime::wait(robots::known(&*store.frontier, url, token))??,
         None => None,
     };
     if let Some(word) = robots.as_ref().filter(|word| !word.allowed) {

@@ -1,6 +1,5 @@
 //! `forager robots`, `forager sitemap`, `forager links`: what a crawl would see.
 
-use anyhow::Context as _;
 use forager_core::url::FetchUrl;
 use forager_crawl::scout::{Scout, Seen};
 use forager_fetch::fingerprint::Form;
@@ -16,6 +15,7 @@ use crate::cli::LookArgs;
 use crate::config::Config;
 use crate::crawling;
 use crate::output::{self, Output};
+use crate::runtime;
 
 /// Someone to look, with what the flags say.
 pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)> {
@@ -29,8 +29,7 @@ pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)
 
 /// Looks, and waits for what there is to see. One command waits once: connections do not outlive it.
 pub(super) fn wait<T>(look: impl Future<Output = T>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    Ok(runtime.context("cannot start to work")?.block_on(look))
+    runtime::wait(look)
 }
 
 /// The answer to a look, or why there is none.

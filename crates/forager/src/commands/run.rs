@@ -2,7 +2,6 @@
 
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::Frontier as _;
 use forager_frontier::catalog::Kind;
 use forager_frontier::verbs::Target;
 use tokio::sync::watch;
@@ -45,9 +44,9 @@ async fn work(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
     let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
     let files = Files::open(args.out.as_deref(), None, None)?;
     let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
-    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls)?;
+    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
     let ended = crawl_all(args, &crawl, signals, files, changes).await;
-    crawl.close()?;
+    crawl.close().await?;
     ended
 }
 
@@ -98,10 +97,7 @@ fn merged(Signals { mut stop, mut reload }: Signals) -> watch::Receiver<Stop> {
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.
 async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let changes = apply::difference(&crawl.config, frontier.catalog().await?.rows(), false);
-    if !changes.is_empty() {
-        frontier.configure(&changes, now).await?;
-    }
+    crawl.configure(|catalog| Ok(apply::difference(&crawl.config, catalog.rows(), false))).await?;
     let catalog = frontier.catalog().await?;
     for row in catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
         let of_seed = |name: &String| catalog.rows().profiles.iter().find(|profile| profile.id == *name);
@@ -117,12 +113,12 @@ async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The queue is ours alone: whoever held pages before is gone.
+/// Where the queue is ours alone, whoever held pages before is gone.
 async fn take_back(crawl: &Crawl, only: Option<&str>) -> anyhow::Result<()> {
     let catalog = crawl.frontier.catalog().await?;
     let planned = catalog.rows().collections.iter().filter(|row| row.spec.kind == Kind::Planned);
     for row in planned.filter(|row| only.is_none_or(|only| only == row.spec.id)) {
-        crawl.frontier.reclaim(&row.spec.id, crawl.clock.now()).await?;
+        crawl.reclaim(&row.spec.id).await?;
     }
     Ok(())
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::PageLine;
+use forager_frontier::Frontier;
 use forager_frontier::catalog::Limits;
 use forager_frontier::settings::Politeness;
 use forager_frontier::verbs::{HostFilter, HostView, JobView};
-use forager_frontier::{Embedded, Frontier as _};
 use jiff::Timestamp;
 
 use crate::store;
@@ -99,7 +99,7 @@ impl Left {
 
 /// Where the crawl of a job is bound for.
 pub(crate) struct Outlook {
-    frontier: Arc<Embedded>,
+    frontier: Arc<dyn Frontier>,
     collection: String,
     politeness: Politeness,
     limits: Limits,
@@ -110,7 +110,7 @@ pub(crate) struct Outlook {
 }
 
 impl Outlook {
-    pub(crate) fn new(frontier: Arc<Embedded>, politeness: Politeness, job: &JobView) -> Self {
+    pub(crate) fn new(frontier: Arc<dyn Frontier>, politeness: Politeness, job: &JobView) -> Self {
         Self {
             frontier,
             collection: job.id.clone(),

@@ -11,11 +11,9 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use forager_frontier::verbs::FetchRow;
-use forager_frontier::{Embedded, Frontier as _, Moment};
+use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-
-use crate::store;
 
 /// Rows that are read at a time.
 const PAGE: usize = 10_000;
@@ -91,9 +89,9 @@ fn last_lines(path: &Path, job: &str) -> anyhow::Result<VecDeque<(Moment, String
 
 /// The lines that a file lacks of a job. Of a job that is over, only if the file has any of it: otherwise it is another
 /// file than that job had.
-pub(crate) fn missing(
+pub(crate) async fn missing(
     path: &Path,
-    frontier: &Embedded,
+    frontier: &dyn Frontier,
     job: &str,
     is_over: bool,
 ) -> anyhow::Result<Vec<MadeUp>> {
@@ -103,7 +101,7 @@ pub(crate) fn missing(
     }
     let (mut from, mut rows, mut is_found) = (0, Vec::new(), lines.is_empty());
     loop {
-        let page = store::ask(frontier.fetches(from, PAGE))?;
+        let page = frontier.fetches(from, PAGE).await?;
         let Some(last) = page.last() else { break };
         from = last.position + 1;
         // A request that was dropped has no line.

@@ -7,6 +7,7 @@
 //! and seeds run alone.
 
 mod address;
+mod check;
 mod failure;
 mod flush;
 mod load;
@@ -21,17 +22,20 @@ mod wake;
 mod wants;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use deadpool_postgres::PoolError;
 use tokio::sync::watch;
+use tokio_postgres::Error as PgError;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 pub use address::PostgresOptions;
 pub use migrate::{Applied, Migration};
 
+use self::address::tls;
 use self::failure::{Failure, describe, is_conflict, is_lost};
 use self::loaded::{Changes, Loaded};
 use self::numbers::{Numbered, Taken};
@@ -107,9 +111,29 @@ impl PostgresSchema {
         Ok(Self { shared: Arc::new(Shared::new(url, options)?) })
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.options.schema
+    }
+
+    /// A connection for who looks at the database beside the store.
+    pub async fn connection(&self) -> Result<tokio_postgres::Client> {
+        let Shared { config, options, .. } = &*self.shared;
+        let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
+        let (client, connection) = config.connect(tls(config, options)?).await.map_err(lost)?;
+        // Ends with the client.
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
     /// The version that this program needs.
     pub fn newest() -> i32 {
         migrate::newest()
+    }
+
+    /// All steps that this program knows, in order.
+    pub fn steps() -> &'static [Migration] {
+        migrate::MIGRATIONS
     }
 
     /// The steps that it has taken.
@@ -139,6 +163,13 @@ impl Postgres {
         };
         store.tasks = store.shared.start_tasks();
         Ok(store)
+    }
+
+    /// Tells other processes of what they were not told yet, before this one ends.
+    pub async fn close(&self) {
+        if self.shared.told.load(Ordering::Relaxed) < self.shared.heard.load(Ordering::Relaxed) {
+            self.shared.tell_now().await;
+        }
     }
 
     /// The time that counts for a call, and a turn later than all before.
@@ -269,6 +300,7 @@ impl Postgres {
         self.gave_turn(view.last_turn);
         if written.is_news {
             self.shared.bell.send_modify(|count| *count += 1);
+            self.shared.heard.fetch_add(1, Ordering::Relaxed);
             self.shared.news.notify_one();
         }
         Ok(result)

@@ -47,7 +47,7 @@ pub struct Checked {
 const MOST_FINDINGS: usize = 1000;
 
 impl Checked {
-    pub(super) fn expect(&mut self, is_right: bool, place: impl FnOnce() -> String, problem: &str) {
+    pub(in crate::store) fn expect(&mut self, is_right: bool, place: impl FnOnce() -> String, problem: &str) {
         if !is_right && self.findings.len() < MOST_FINDINGS {
             self.findings.push(Finding { place: place(), problem: problem.to_owned() });
         }

@@ -1,5 +1,6 @@
 //! Where the database is, and how it is used.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ pub struct PostgresOptions {
     pub listens: bool,
     /// How many numbers a process sets aside for itself at a time.
     pub number_block: usize,
+    /// A file (PEM) with the certificates of the authority that the server is known by, instead of those that are known
+    /// to everybody.
+    pub authority: Option<PathBuf>,
 }
 
 impl Default for PostgresOptions {
@@ -40,11 +44,12 @@ impl Default for PostgresOptions {
             prepares: true,
             listens: true,
             number_block: 256,
+            authority: None,
         }
     }
 }
 
-/// Reads the address of a database; `schema`, `prepare` and `listen` in it are ours.
+/// Reads the address of a database; `schema`, `connections`, `prepare`, `listen` and `sslrootcert` in it are ours.
 pub(super) fn configure(
     url: &str,
     mut options: PostgresOptions,
@@ -59,6 +64,9 @@ pub(super) fn configure(
             Some(("schema", schema)) => schema.clone_into(&mut options.schema),
             Some(("prepare", value)) => options.prepares = flag("prepare", value)?,
             Some(("listen", value)) => options.listens = flag("listen", value)?,
+            Some(("sslrootcert", file)) => options.authority = Some(file.into()),
+            // Whoever goes by certificates at all verifies them here.
+            Some(("sslmode", "verify-ca" | "verify-full")) => others.push("sslmode=require"),
             Some(("connections", value)) => {
                 options.connections =
                     value.parse().map_err(|cause| wrong(&format!("connections={value}: {cause}")))?;
@@ -100,14 +108,29 @@ fn flag(name: &str, value: &str) -> Result<bool> {
     }
 }
 
-/// How connections are made secret: by certificates that are known to everybody, unless the address says `disable`.
-pub(super) fn tls(config: &tokio_postgres::Config) -> Result<MakeRustlsConnect> {
+/// How connections are made secret: by the certificate of the authority that is named, or those that are known to
+/// everybody, unless the address says `disable`.
+pub(super) fn tls(config: &tokio_postgres::Config, options: &PostgresOptions) -> Result<MakeRustlsConnect> {
     let mut roots = rustls::RootCertStore::empty();
-    if config.get_ssl_mode() != SslMode::Disable {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    match &options.authority {
+        _ if config.get_ssl_mode() == SslMode::Disable => {}
+        Some(file) => add_authority(&mut roots, file)?,
+        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|cause| Error::Configuration(cause.to_string()))?;
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
+}
+
+fn add_authority(roots: &mut rustls::RootCertStore, file: &Path) -> Result<()> {
+    use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+    let wrong = |cause: &dyn std::fmt::Display| {
+        Error::Configuration(format!("the authority of the database, {}: {cause}", file.display()))
+    };
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|cause| wrong(&cause))? {
+        let certificate = certificate.map_err(|cause| wrong(&cause))?;
+        roots.add(certificate).map_err(|cause| wrong(&cause))?;
+    }
+    if roots.is_empty() { Err(wrong(&"there is no certificate in it")) } else { Ok(()) }
 }

@@ -74,6 +74,10 @@ pub(super) fn describe(cause: &PgError) -> String {
             None => said.message().to_owned(),
         },
         None => match std::error::Error::source(cause) {
+            Some(source) if source.to_string().contains("certificate") => format!(
+                "{cause}: {source}; sslrootcert=FILE in its address names the authority that it is known by, and \
+                 sslmode=disable does without"
+            ),
             Some(source) => format!("{cause}: {source}"),
             None => cause.to_string(),
         },

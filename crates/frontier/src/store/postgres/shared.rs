@@ -1,6 +1,7 @@
 //! The connections, and what runs beside the calls: telling others of news, and hearing of theirs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
@@ -18,19 +19,22 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub(super) struct Shared {
     pool: Pool,
-    config: tokio_postgres::Config,
+    pub(super) config: tokio_postgres::Config,
     pub(super) options: PostgresOptions,
     statements: Arc<Statements>,
     channel: String,
     pub(super) bell: watch::Sender<u64>,
     pub(super) news: Notify,
+    /// How often there were news, and how many of these others were told of.
+    pub(super) heard: AtomicU64,
+    pub(super) told: AtomicU64,
 }
 
 impl Shared {
     pub(super) fn new(url: &str, options: PostgresOptions) -> Result<Self> {
         let (config, options) = configure(url, options)?;
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config.clone(), tls(&config)?, manager);
+        let manager = Manager::from_config(config.clone(), tls(&config, &options)?, manager);
         let pool = Pool::builder(manager).max_size(options.connections.max(1)).build();
         Ok(Self {
             statements: Arc::new(Statements::new(&options.schema)),
@@ -40,6 +44,8 @@ impl Shared {
             options,
             bell: watch::Sender::new(0),
             news: Notify::new(),
+            heard: AtomicU64::new(0),
+            told: AtomicU64::new(0),
         })
     }
 
@@ -79,14 +85,20 @@ impl Shared {
 
     /// Tells other processes that there may be something to claim, but not more often than they can use it.
     async fn tell(&self) {
-        const TELL: &str = "SELECT pg_notify($1, '')";
         loop {
             self.news.notified().await;
-            if let Ok(session) = self.session().await {
-                // Whoever does not hear of it looks by himself, a little later.
-                let _ = session.query(TELL, &[(&self.channel, Type::TEXT)]).await;
-            }
+            self.tell_now().await;
             tokio::time::sleep(TELL_EVERY).await;
+        }
+    }
+
+    pub(super) async fn tell_now(&self) {
+        const TELL: &str = "SELECT pg_notify($1, '')";
+        let heard = self.heard.load(Ordering::Relaxed);
+        if let Ok(session) = self.session().await {
+            // Whoever does not hear of it looks by himself, a little later.
+            let _ = session.query(TELL, &[(&self.channel, Type::TEXT)]).await;
+            self.told.fetch_max(heard, Ordering::Relaxed);
         }
     }
 
@@ -105,7 +117,8 @@ impl Shared {
 
     async fn listen(&self) -> Result<()> {
         let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
-        let (client, mut connection) = self.config.connect(tls(&self.config)?).await.map_err(lost)?;
+        let (client, mut connection) =
+            self.config.connect(tls(&self.config, &self.options)?).await.map_err(lost)?;
         let (sender, mut messages) = tokio::sync::mpsc::channel(1);
         let driver = tokio::spawn(async move {
             let mut stream = std::pin::pin!(futures_util::stream::poll_fn(move |context| {
