@@ -29,7 +29,7 @@ macro_rules! migration {
 }
 
 /// All steps, in order.
-const MIGRATIONS: &[Migration] = &[migration!(1, "queue")];
+const MIGRATIONS: &[Migration] = &[migration!(1, "queue"), migration!(2, "tasks")];
 
 /// A step that a database has taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
