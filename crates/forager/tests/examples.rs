@@ -8,7 +8,7 @@ use common::{forager, session, steps_in};
 
 /// The commands that have a page of their own. They run one after another in one folder, so that an
 /// example may build on those before.
-const COMMANDS: [&str; 61] = [
+const COMMANDS: [&str; 62] = [
     "score",
     "rank",
     "select",
@@ -53,9 +53,10 @@ const COMMANDS: [&str; 61] = [
     "queue hosts",
     "queue stats",
     "host set",
-    "job start",
+    "job create",
     "job list",
     "job show",
+    "job pages",
     "job pause",
     "job resume",
     "job cancel",

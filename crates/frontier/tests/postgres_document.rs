@@ -1,6 +1,10 @@
 //! The SQL of document 001 works on a live store as it is written, and its functions agree with those in Rust.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on has failed, and the names say it")]
+#![allow(
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that cannot go on has failed, and the names say it"
+)]
 
 mod common;
 
@@ -8,6 +12,8 @@ use common::sql::{Beside, HOME, link};
 use forager_core::hierarchy::{Found, Mode, Pages, Priority, Sighting, effective, priority};
 use forager_core::order::Order;
 use forager_core::url::{FetchUrl, IdentityOptions};
+use forager_frontier::Frontier as _;
+use forager_frontier::verbs::Page;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -18,7 +24,8 @@ fn part(name: &str) -> &'static str {
     named.find(|(known, _)| *known == name).expect("the document has it").1
 }
 
-const FUNCTIONS: [&str; 3] = ["update_page_priority", "update_job_page_priorities", "task_created_update_priority"];
+const FUNCTIONS: [&str; 3] =
+    ["update_page_priority", "update_job_page_priorities", "task_created_update_priority"];
 
 #[tokio::test]
 async fn the_statements_of_the_document_are_taken_as_they_are() {
@@ -42,7 +49,12 @@ async fn the_statements_of_the_document_are_taken_as_they_are() {
         beside.told("path, effective_priority", "FROM prioritized_pending_tasks ORDER BY id").await,
         ["/ 1.000", "/a 0.800", "/b 0.640", "/map 0.500"]
     );
-    for url in ["https://acme.example/", "https://acme.example/a", "https://acme.example/b", "https://acme.example/map"] {
+    for url in [
+        "https://acme.example/",
+        "https://acme.example/a",
+        "https://acme.example/b",
+        "https://acme.example/map",
+    ] {
         assert_eq!(beside.fetch(200, Vec::new()).await.0.url, url);
     }
     beside.is_sound().await;
@@ -51,7 +63,19 @@ async fn the_statements_of_the_document_are_taken_as_they_are() {
 #[tokio::test]
 async fn its_queries_find_the_tasks_and_lock_no_more() {
     let mut beside = Beside::with_job(Order::Hierarchy).await;
-    beside.fetch(200, vec![link("https://acme.example/a"), link("https://acme.example/b")]).await;
+    beside.fetch(200, Vec::new()).await;
+    for url in ["https://acme.example/a", "https://acme.example/b"] {
+        beside.now += jiff::SignedDuration::from_secs(1);
+        let page = Page {
+            collection: "acme".into(),
+            source: Some(HOME.into()),
+            links: vec![link(url)],
+            ..Page::default()
+        };
+        beside.store.discover(&[page], beside.now).await.unwrap();
+    }
+    // Both are due, though the clock of the database is behind that of the store.
+    beside.sql.batch_execute("UPDATE entries SET ready = state = 0").await.unwrap();
     beside.sql.batch_execute("UPDATE pages SET priority_score = 0.95 WHERE path = '/b'").await.unwrap();
     for (name, expected) in [("acquisition, first in first out", "/a"), ("acquisition, by priority", "/b")] {
         beside.sql.batch_execute("BEGIN").await.unwrap();
@@ -59,9 +83,13 @@ async fn its_queries_find_the_tasks_and_lock_no_more() {
         assert_eq!(rows.len(), 1, "{name}");
         assert_eq!(rows[0].get::<_, &str>("path"), expected, "{name}");
         assert_eq!(rows[0].get::<_, &str>("source_url"), HOME, "{name}");
-        let locked = "FROM pg_locks l JOIN pg_class c ON c.oid = l.relation \
-            WHERE l.pid = pg_backend_pid() AND l.mode = 'RowShareLock' AND c.relkind = 'r'";
-        assert_eq!(beside.told("relname", locked).await, ["entries"], "{name}: hosts, queues and jobs stay free");
+        let locked = "FROM pg_locks l JOIN pg_class c ON c.oid = l.relation WHERE l.pid = pg_backend_pid() \
+            AND l.mode = 'RowShareLock' AND c.relkind = 'r' AND c.relname <> 'loose_pages'";
+        assert_eq!(
+            beside.told("relname", locked).await,
+            ["entries"],
+            "{name}: hosts, queues and jobs stay free"
+        );
         beside.sql.batch_execute("ROLLBACK").await.unwrap();
     }
 }
@@ -72,8 +100,11 @@ async fn every_priority_is_that_of_rust() {
     let all = "SELECT p, t, h, s, found_priority(h, t, p, s) FROM (SELECT generate_series(0, 1000) UNION ALL SELECT NULL) n (p), \
         unnest(ARRAY['link', 'header', 'sitemap', 'manual', '', NULL]) t, unnest(ARRAY[true, false]) h, unnest(ARRAY[true, false]) s";
     for row in beside.rows(all, &[]).await {
-        let source = row.get::<_, Option<i32>>(0).map(|source| Priority::from_thousandths(source.try_into().unwrap()).unwrap());
-        let (kind, is_homepage, is_from_homepage): (Option<&str>, bool, bool) = (row.get(1), row.get(2), row.get(3));
+        let source = row
+            .get::<_, Option<i32>>(0)
+            .map(|source| Priority::from_thousandths(source.try_into().unwrap()).unwrap());
+        let (kind, is_homepage, is_from_homepage): (Option<&str>, bool, bool) =
+            (row.get(1), row.get(2), row.get(3));
         let found = match kind {
             Some("link") => Found::Link { source, in_homepage_header: false },
             Some("header") => Found::Link { source, in_homepage_header: is_from_homepage },
@@ -175,7 +206,7 @@ async fn page(beside: &Beside, job: &str, host: &str, path: &str) -> Option<i32>
 fn sql_and_rust_agree_whatever_is_found() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let beside = runtime.block_on(Beside::new());
-    let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases: 10, failure_persistence: None, ..Config::default() });
     let jobs = std::sync::atomic::AtomicU32::new(0);
     let ran = runner.run(&prop::collection::vec(finds(), 1..20), |finds| {
         for mode in [Mode::Hierarchy, Mode::Fifo, Mode::Linked] {
@@ -190,13 +221,54 @@ fn sql_and_rust_agree_whatever_is_found() {
 
 /// Addresses that SQL has to read: with whatever people write into a path and a query.
 fn addresses() -> impl Strategy<Value = String> {
-    let scheme = prop::sample::select(vec!["http://", "https://", "HTTP:\\\\", "https:///", "", "//", "ftp://"]);
+    let scheme =
+        prop::sample::select(vec!["http://", "https://", "HTTP:\\\\", "https:///", "", "//", "ftp://"]);
     let user = prop::sample::select(vec!["", "", "", "me@", "me:pw@"]);
-    let host = prop::sample::select(vec!["acme.example", "WWW.Acme.Example.", "a_b.x-y.example", "127.0.0.1", "localhost"]);
+    let host = prop::sample::select(vec![
+        "acme.example",
+        "WWW.Acme.Example.",
+        "a_b.x-y.example",
+        "127.0.0.1",
+        "localhost",
+    ]);
     let port = prop::sample::select(vec!["", "", ":80", ":443", ":8080", ":", ":00080", ":0", ":65536"]);
     let piece = prop::sample::select(vec![
-        "/", "\\", "a", "B", ".", "..", "%2e", "%2E%2e", "~", "%7e", "%41", "%zz", "%", "%C3%A9", "é", " ", "\t", "\"", "'", "<", "{", "|", "^", "[",
-        "`", "?", "&", "=", "#", "@", ":", ";", "+", "%2F", "\u{1F600}", "\u{7f}",
+        "/",
+        "\\",
+        "a",
+        "B",
+        ".",
+        "..",
+        "%2e",
+        "%2E%2e",
+        "~",
+        "%7e",
+        "%41",
+        "%zz",
+        "%",
+        "%C3%A9",
+        "é",
+        " ",
+        "\t",
+        "\"",
+        "'",
+        "<",
+        "{",
+        "|",
+        "^",
+        "[",
+        "`",
+        "?",
+        "&",
+        "=",
+        "#",
+        "@",
+        ":",
+        ";",
+        "+",
+        "%2F",
+        "\u{1F600}",
+        "\u{7f}",
     ]);
     let rest = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
     let start = prop::sample::select(vec!["", "/", "/", "/", "?", "#"]);
@@ -212,7 +284,8 @@ fn sql_and_rust_read_the_same_addresses() {
     let beside = runtime.block_on(Beside::new());
     let mut runner = TestRunner::new(Config { cases: 3000, failure_persistence: None, ..Config::default() });
     let ran = runner.run(&addresses(), |address| {
-        let rows = runtime.block_on(beside.rows("SELECT url, identity, host, path FROM web_address($1)", &[&address]));
+        let rows = runtime
+            .block_on(beside.rows("SELECT url, identity, host, path FROM web_address($1)", &[&address]));
         let read = |column: usize| rows[0].get::<_, Option<&str>>(column);
         let url = FetchUrl::parse_lenient(&address).ok();
         // A name with a user is requested with it; by SQL, without.

@@ -1,7 +1,11 @@
 //! Jobs, pages and tasks under the names that SQL users know: what Forager does is what these show, and what is added
 //! here is crawled.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on has failed, and the names say it")]
+#![allow(
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that cannot go on has failed, and the names say it"
+)]
 
 mod common;
 
@@ -29,7 +33,12 @@ async fn a_job_of_forager_is_what_the_views_show() {
     let (tried, _) = beside.fetch(503, Vec::new()).await;
     assert_eq!(tried.url, "https://acme.example/about?a=1");
     assert_eq!(
-        beside.told("d.name, p.path, p.priority_score, p.rank, p.job_id", "FROM pages p JOIN domains d ON d.id = p.domain_id ORDER BY p.id").await,
+        beside
+            .told(
+                "d.name, p.path, p.priority_score, p.rank, p.job_id",
+                "FROM pages p JOIN domains d ON d.id = p.domain_id ORDER BY p.id"
+            )
+            .await,
         [
             "acme.example / 1.000 5 acme",
             "acme.example /shop 0.900 5 acme",
@@ -39,7 +48,9 @@ async fn a_job_of_forager_is_what_the_views_show() {
         ]
     );
     assert_eq!(
-        beside.told("job_id, path, status, retry_count, source_type, source_url", "FROM tasks ORDER BY id").await,
+        beside
+            .told("job_id, path, status, retry_count, source_type, source_url", "FROM tasks ORDER BY id")
+            .await,
         [
             "acme / completed 0 seed",
             "acme /shop running 0 link https://acme.example/",
@@ -48,27 +59,41 @@ async fn a_job_of_forager_is_what_the_views_show() {
             "acme / failed 1 link https://acme.example/",
         ]
     );
-    let jobs = "j.id, d.name, j.status, j.prioritization_mode, j.total_pages, j.completed_tasks, j.failed_tasks";
+    let jobs =
+        "j.id, d.name, j.status, j.prioritization_mode, j.total_pages, j.completed_tasks, j.failed_tasks";
     let from = "FROM jobs j JOIN domains d ON d.id = j.domain_id";
     assert_eq!(beside.told(jobs, from).await, ["acme acme.example running hierarchy 5 1 1"]);
     assert_eq!(
         beside.told("path, effective_priority", "FROM prioritized_pending_tasks").await,
         ["/map 0.500"]
     );
-    for (steer, status) in [(Steer::Pause, "paused"), (Steer::Resume, "running"), (Steer::Cancel, "cancelled")] {
+    for (steer, status) in
+        [(Steer::Pause, "paused"), (Steer::Resume, "running"), (Steer::Cancel, "cancelled")]
+    {
         beside.store.steer_job("acme", steer, beside.now).await.unwrap();
         assert_eq!(beside.told("status", "FROM jobs").await, [status]);
     }
-    assert_eq!(beside.told("count(*)", "FROM tasks WHERE created_at > now() - interval '1 minute'").await, ["5"]);
+    assert_eq!(
+        beside.told("count(*)", "FROM tasks WHERE created_at > now() - interval '1 minute'").await,
+        ["5"]
+    );
 }
 
 #[tokio::test]
 async fn ranks_are_those_of_people() {
     let beside = Beside::with_job(Order::Hierarchy).await;
     let pages: Vec<Link> = (1..1700).map(|page| link(&format!("https://acme.example/{page}"))).collect();
-    let page = forager_frontier::verbs::Page { collection: "acme".into(), source: Some(HOME.into()), links: pages, ..Default::default() };
+    let page = forager_frontier::verbs::Page {
+        collection: "acme".into(),
+        source: Some(HOME.into()),
+        links: pages,
+        ..Default::default()
+    };
     beside.store.discover(&[page], beside.now).await.unwrap();
-    assert_eq!(beside.told("rank, count(*)", "FROM pages GROUP BY rank ORDER BY rank").await, ["1360 1699", "1700 1"]);
+    assert_eq!(
+        beside.told("rank, count(*)", "FROM pages GROUP BY rank ORDER BY rank").await,
+        ["1360 1699", "1700 1"]
+    );
     let priority = Priority::from_thousandths(800).unwrap();
     assert_eq!((Priority::MAX.rank(1700), priority.rank(1700)), (1700, 1360));
 }
@@ -89,7 +114,8 @@ async fn a_task_inserted_by_sql_is_crawled() {
     let leased = beside.lease().await.unwrap();
     assert_eq!((leased.url.as_str(), leased.depth), ("https://acme.example/a%7e%20b", 1));
     assert_eq!((leased.priority.thousandths(), leased.seed.as_deref()), (800, Some(HOME)));
-    let report = forager_frontier::verbs::Report { token: leased.token.0, status: Some(200), ..Default::default() };
+    let report =
+        forager_frontier::verbs::Report { token: leased.token.0, status: Some(200), ..Default::default() };
     beside.store.complete(&[report], beside.now).await.unwrap();
     assert_eq!(beside.store.jobs(beside.now).await.unwrap()[0].state, JobState::Finished);
     assert_eq!(beside.told("status, completed_tasks", "FROM jobs").await, ["completed 2"]);
@@ -104,7 +130,11 @@ async fn a_page_has_one_task_in_each_job() {
     let beside = Beside::with_job(Order::Hierarchy).await;
     beside.start("other", "http://acme.example:8080/", Order::Hierarchy).await;
     let first = beside.add("acme", "acme.example", "/a", ("other", None)).await;
-    assert_eq!(beside.add("acme", "acme.example", "/a", ("sitemap", None)).await, first, "it is raised, and stays one");
+    assert_eq!(
+        beside.add("acme", "acme.example", "/a", ("sitemap", None)).await,
+        first,
+        "it is raised, and stays one"
+    );
     assert_eq!(beside.told("priority_score", &format!("FROM pages WHERE id = {first}")).await, ["0.500"]);
     let other = "INSERT INTO tasks (job_id, page_id) VALUES ('other', $1) RETURNING id, page_id";
     let row = &beside.rows(other, &[&first]).await[0];
@@ -170,26 +200,56 @@ async fn what_sql_cannot_do_is_refused_in_plain_words() {
     let beside = Beside::with_job(Order::Hierarchy).await;
     beside.start("risky", "https://risk.example/", Order::Risk).await;
     beside.add("acme", "acme.example", "/a", ("other", None)).await;
-    beside.sql.batch_execute("INSERT INTO pages (domain_id, path) SELECT domain_id, '/loose' FROM jobs WHERE id = 'acme'").await.unwrap();
+    beside
+        .sql
+        .batch_execute(
+            "INSERT INTO pages (domain_id, path) SELECT domain_id, '/loose' FROM jobs WHERE id = 'acme'",
+        )
+        .await
+        .unwrap();
     let cases = [
-        ("INSERT INTO jobs (id) VALUES ('x')", "a job is more than a row: it has seeds, a scope and an order"),
+        (
+            "INSERT INTO jobs (id) VALUES ('x')",
+            "a job is more than a row: it has seeds, a scope and an order",
+        ),
         ("DELETE FROM jobs", "a job goes with its seeds and its profile"),
         ("UPDATE jobs SET total_pages = 1700", "of a job only status can be set"),
-        ("UPDATE jobs SET status = 'completed'", "the status of a job can be set to running, paused or cancelled, not to 'completed'"),
-        ("INSERT INTO domains (name) VALUES ('https://acme.example')", "'https://acme.example' is not the name of a host"),
-        ("INSERT INTO domains (name) VALUES ('acme.example:8080')", "'acme.example:8080' is not the name of a host"),
+        (
+            "UPDATE jobs SET status = 'completed'",
+            "the status of a job can be set to running, paused or cancelled, not to 'completed'",
+        ),
+        (
+            "INSERT INTO domains (name) VALUES ('https://acme.example')",
+            "'https://acme.example' is not the name of a host",
+        ),
+        (
+            "INSERT INTO domains (name) VALUES ('acme.example:8080')",
+            "'acme.example:8080' is not the name of a host",
+        ),
         ("INSERT INTO domains (name) VALUES (NULL)", "NULL is not the name of a host"),
         ("UPDATE domains SET name = 'x.example'", "a domain stays as it is"),
         ("DELETE FROM domains", "a domain stays as it is"),
         ("INSERT INTO pages (domain_id, path) VALUES (999, '/')", "there is no domain 999"),
         ("INSERT INTO pages (domain_id, path) SELECT min(id), 'a' FROM domains", "'a' is not a path"),
         ("UPDATE pages SET path = '/x' WHERE path = '/a'", "of a page only priority_score can be set"),
-        ("UPDATE pages SET priority_score = 1.001 WHERE path = '/a'", "priority_score is 1.001 and has to be from 0 to 1"),
+        (
+            "UPDATE pages SET priority_score = 1.001 WHERE path = '/a'",
+            "priority_score is 1.001 and has to be from 0 to 1",
+        ),
         ("INSERT INTO tasks (job_id, page_id) SELECT 'none', min(id) FROM pages", "there is no job 'none'"),
         ("INSERT INTO tasks (job_id, page_id) VALUES ('acme', 999)", "there is no page 999"),
-        ("INSERT INTO tasks (job_id, page_id, status) SELECT 'acme', min(id), 'running' FROM pages", "a new task is pending, not running"),
-        ("INSERT INTO tasks (job_id, page_id) SELECT 'risky', min(id) FROM pages", "job 'risky' orders its pages by risk, which takes more than SQL knows"),
-        ("UPDATE tasks SET status = 'running'", "a task is claimed and completed through Forager, which keeps the pace at each host"),
+        (
+            "INSERT INTO tasks (job_id, page_id, status) SELECT 'acme', min(id), 'running' FROM pages",
+            "a new task is pending, not running",
+        ),
+        (
+            "INSERT INTO tasks (job_id, page_id) SELECT 'risky', min(id) FROM pages",
+            "job 'risky' orders its pages by risk, which takes more than SQL knows",
+        ),
+        (
+            "UPDATE tasks SET status = 'running'",
+            "a task is claimed and completed through Forager, which keeps the pace at each host",
+        ),
     ];
     for (statement, expected) in cases {
         assert_eq!(beside.refused(statement).await, expected, "{statement}");

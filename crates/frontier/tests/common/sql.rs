@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 
-use super::postgres::{InSchema, server};
+use super::postgres::{InSchema, apart, server};
 
 /// The site that the tests crawl.
 pub const HOME: &str = "https://acme.example/";
@@ -28,8 +28,12 @@ impl Beside {
     pub async fn new() -> Self {
         let schema = InSchema::new();
         let store = schema.connect(Settings::default());
-        let (sql, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
-        tokio::spawn(connection);
+        // Apart, so that it ends with a test that fails in the middle of a transaction.
+        let sql = apart(async {
+            let (sql, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
+            tokio::spawn(connection);
+            sql
+        });
         sql.batch_execute(&format!("SET search_path TO {}", schema.name)).await.unwrap();
         // The clock of the database, which its functions go by.
         let millis = "SELECT (extract(epoch FROM now()) * 1000)::bigint";

@@ -113,9 +113,9 @@ BEGIN
             kept := array_append(kept, '');
         END IF;
     END LOOP;
-    rest := '/' || array_to_string(kept, '/');
-    url := scheme || '://' || authority || escaped(rest, '!$-;=@-_a-z|~', false)
-        || coalesce('?' || escaped(query, '!$-&(-;=?-~', false), '');
+    rest := escaped('/' || array_to_string(kept, '/'), '!$-;=@-_a-z|~', false);
+    query := escaped(query, '!$-&(-;=?-~', false);
+    url := scheme || '://' || authority || rest || coalesce('?' || query, '');
     path := escaped(rest, 'A-Za-z0-9._~/!$&''()*+,;=:@-', true)
         || coalesce('?' || escaped(query, 'A-Za-z0-9._~/!$&''()*+,;=:@?-', true), '');
     identity := scheme || '://' || authority || path;
@@ -384,8 +384,9 @@ DECLARE
     mode   text;
 BEGIN
     SELECT p.domain_id, p.path, p.job_id, d.name INTO target FROM pages p JOIN domains d ON d.id = p.domain_id WHERE p.id = page;
-    IF NOT EXISTS (SELECT 1 FROM jobs j WHERE j.status <> 'cancelled'
-            AND (j.id = target.job_id OR target.job_id IS NULL AND j.domain_id = target.domain_id)) THEN
+    IF NOT (CASE WHEN target.job_id IS NULL
+            THEN EXISTS (SELECT 1 FROM jobs j WHERE j.status <> 'cancelled' AND j.domain_id = target.domain_id)
+            ELSE EXISTS (SELECT 1 FROM jobs j WHERE j.status <> 'cancelled' AND j.id = target.job_id) END) THEN
         RETURN;
     END IF;
     PERFORM hold_host(target.domain_id);
