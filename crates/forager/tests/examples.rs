@@ -9,7 +9,7 @@ use common::{forager, session, session_in, steps_in};
 
 /// The commands that have a page of their own. They run one after another in one folder, so that an
 /// example may build on those before.
-const COMMANDS: [&str; 61] = [
+const COMMANDS: [&str; 62] = [
     "score",
     "rank",
     "select",
@@ -54,9 +54,10 @@ const COMMANDS: [&str; 61] = [
     "queue hosts",
     "queue stats",
     "host set",
-    "job start",
+    "job create",
     "job list",
     "job show",
+    "job pages",
     "job pause",
     "job resume",
     "job cancel",

@@ -69,7 +69,7 @@ fn a_configuration_is_applied_and_followed() {
 fn pruning_spares_jobs_and_asks_before_entries_go() {
     let queue = with_config(CONFIG);
     queue.good(&["apply"]);
-    queue.good(&["job", "start", "once", "https://paper.example/", "https://shop.example/"]);
+    queue.good(&["job", "create", "--name", "once", "https://paper.example/", "https://shop.example/"]);
     assert_eq!(queue.good(&["apply"]), [Value::Null; 0], "the profile of the job is no difference");
     queue.good(&["collection", "start", "news"]);
     write_config(&queue, "");
@@ -120,7 +120,7 @@ fn the_catalog_is_all_or_nothing_and_names_what_is_wrong() {
             "seed \"http://Paper.example\" is there already, as \"https://paper.example/\"",
         ),
         (
-            &["job", "start", "j", "https://x.example/", "https://x.example/"],
+            &["job", "create", "--name", "j", "https://x.example/", "https://x.example/"],
             "seed \"https://x.example/\" is given twice\n",
         ),
         (&["collection", "add", "archive", "news"], "collection \"news\" is there already"),
@@ -288,7 +288,7 @@ fn a_host_is_set_by_the_name_that_the_queue_knows_it_by() {
 #[test]
 fn a_cancelled_job_is_not_started_again() {
     let queue = Queue::news();
-    queue.good(&["job", "start", "once", "https://acme.example/"]);
+    queue.good(&["job", "create", "--name", "once", "https://acme.example/"]);
     queue.good(&["job", "cancel", "once"]);
     let ran = queue.run(&["collection", "start", "once"], "");
     assert_eq!(ran.status, 2);

@@ -322,7 +322,7 @@ fn what_nobody_sees_of_a_lease_is_given_back() {
 fn a_lease_waits_for_the_time_it_was_told() {
     let queue = Queue::nowhere();
     let run = |args: &[&str]| run_command(&mut queue.command(args), "");
-    run(&["job", "start", "site", "https://site.example/", "--scope", "any"]).good_rows();
+    run(&["job", "create", "--name", "site", "https://site.example/", "--scope", "any"]).good_rows();
     let page = json!({"collection": "site", "source": "https://site.example/", "links": [{"url": "https://site.example/a"}]});
     run_command(&mut queue.command(&["discover"]), page.to_string()).good_rows();
     run(&["host", "set", "site.example", "--delay", "1s"]).good_rows();
@@ -340,7 +340,7 @@ fn a_lease_waits_for_the_time_it_was_told() {
 #[cfg(unix)]
 fn events_are_followed_while_others_work_until_ctrl_c() {
     let queue = Queue::nowhere();
-    queue.good(&["job", "start", "once", "https://a.example/", "https://b.example/"]);
+    queue.good(&["job", "create", "--name", "once", "https://a.example/", "https://b.example/"]);
     let mut follower =
         Running(queue.command(&["events", "--follow", "--now", NOW]).stdout(Stdio::piped()).spawn().unwrap());
     let mut lines = BufReader::new(follower.0.stdout.take().unwrap()).lines();

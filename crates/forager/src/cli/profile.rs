@@ -27,7 +27,7 @@ pub(crate) struct HarvestArgs {
     hops_off_domain: u32,
 
     /// Which of the URLs that are due at a host goes first [default: hierarchy]
-    #[arg(long, value_parser = named::<Order>(&["fifo", "hierarchy", "linked", "score", "risk", "services"]))]
+    #[arg(long, visible_alias = "mode", value_parser = named::<Order>(&["fifo", "hierarchy", "linked", "score", "risk", "services"]))]
     order: Option<Order>,
 
     /// If given, a URL other than the seed must match one of these expressions; may be repeated

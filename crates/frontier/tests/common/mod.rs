@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod calls;
 pub mod postgres;
+pub mod sql;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -30,7 +30,7 @@ macro_rules! migration {
 }
 
 /// All steps, in order.
-pub(super) const MIGRATIONS: &[Migration] = &[migration!(1, "queue")];
+pub(super) const MIGRATIONS: &[Migration] = &[migration!(1, "queue"), migration!(2, "tasks")];
 
 /// A step that a database has taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Error as PgError};
@@ -149,8 +150,9 @@ const TELL_EVERY: Duration = Duration::from_millis(25);
 /// How often those look by themselves who cannot be told.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// The number of a lock, from a name.
+/// The number of a lock, from a name. `calls_lock` in the schema works it out too.
 fn lock_key(schema: &str, what: &str) -> i64 {
-    let hash = xxhash_rust::xxh3::xxh3_64(format!("forager {schema} {what}").as_bytes());
-    i64::from_ne_bytes(hash.to_ne_bytes())
+    let mut first = [0; 8];
+    first.copy_from_slice(&Sha256::digest(format!("forager {schema} {what}"))[..8]);
+    i64::from_be_bytes(first)
 }
