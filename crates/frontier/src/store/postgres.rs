@@ -145,6 +145,8 @@ impl From<PgError> for Failure {
 pub(super) struct Call<'a> {
     settings: &'a Settings,
     catalog: &'a Catalog,
+    /// The version of the catalog.
+    version: i64,
     is_alone: bool,
     waits_for_others: bool,
     log_lock: i64,
@@ -323,6 +325,7 @@ impl Postgres {
         let how = Call {
             settings: &self.settings,
             catalog: &known.catalog,
+            version: known.version,
             is_alone: attempt.is_alone,
             waits_for_others: attempt.waits_for_others,
             log_lock: self.shared.lock_key("log"),
@@ -386,6 +389,10 @@ impl Postgres {
             };
         }
         self.gave_turn(view.last_turn);
+        if let Some(catalog) = view.changes.catalog {
+            // It ran alone, so that nobody else has made this version.
+            self.learn(Known { version: how.version + 1, catalog });
+        }
         if written.is_news {
             self.shared.bell.send_modify(|count| *count += 1);
             self.shared.news.notify_one();
@@ -492,6 +499,7 @@ impl Postgres {
         let how = Call {
             settings: &self.settings,
             catalog: &known.catalog,
+            version: known.version,
             is_alone: false,
             waits_for_others: false,
             log_lock: self.shared.lock_key("log"),
