@@ -268,6 +268,7 @@ impl Postgres {
         let key = self.shared.lock_key("calls");
         let lock = if is_alone { ALONE } else { SHARED };
         let lock_param = [(&key as _, Type::INT8)];
+        session.prepare(lock, &[Type::INT8]).await?;
         // One after the other at the server: the version is read when the lock is there.
         let (_, rows) = tokio::try_join!(session.query(lock, &lock_param), session.query(VERSION, &[]))?;
         let version: i64 = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();

@@ -85,6 +85,14 @@ impl Session {
         Ok(())
     }
 
+    /// Makes sure that a statement can be sent at once: those that are on their way together arrive in order only then.
+    pub(super) async fn prepare(&self, statement: &'static str, types: &[Type]) -> Result<(), PgError> {
+        if self.prepares {
+            self.connection().prepare_typed_cached(&self.statements.text(statement), types).await?;
+        }
+        Ok(())
+    }
+
     pub(super) async fn query(
         &self,
         statement: &'static str,
