@@ -195,7 +195,13 @@ pub fn runner(seed: u64, cases: u32) -> TestRunner {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 4096, ..Config::default() };
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 4096,
+        max_shrink_time: 60_000,
+        ..Config::default()
+    };
     TestRunner::new_with_rng(config, rng)
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each file of tests needs a part of it")]
 
+pub mod agree;
 pub mod audit;
 pub mod calls;
 pub mod postgres;

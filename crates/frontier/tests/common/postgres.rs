@@ -1,7 +1,6 @@
 //! A schema for each test, on the server that `make test` starts.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use forager_frontier::conformance::Place;
 use forager_frontier::{Frontier, Postgres, PostgresOptions, PostgresSchema, Settings};
@@ -13,18 +12,24 @@ pub fn server() -> String {
     )
 }
 
-/// A schema of its own, dropped with it.
+/// A schema of its own. It stays: the whole server is thrown away when the tests are through.
+#[derive(Clone, Debug)]
 pub struct InSchema {
-    pub name: String,
+    pub url: String,
+    /// How it is used; tests change what they are about.
+    pub options: PostgresOptions,
 }
 
 impl InSchema {
+    /// With nothing in it but its tables.
     pub fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("test_{}_{number}", std::process::id());
-        let schema = Self { name };
-        let (url, options) = (server(), schema.options());
+        Self::at(&server())
+    }
+
+    /// The same on another server.
+    pub fn at(url: &str) -> Self {
+        let schema = Self::bare(url);
+        let (url, options) = (url.to_owned(), schema.options.clone());
         apart(async move {
             let schema = PostgresSchema::connect(&url, options).unwrap();
             schema.migrate(PostgresSchema::newest()).await.unwrap();
@@ -32,29 +37,32 @@ impl InSchema {
         schema
     }
 
-    /// Numbers one at a time, so that they are those of the model.
-    pub fn options(&self) -> PostgresOptions {
-        PostgresOptions {
-            schema: self.name.clone(),
+    /// A name that nobody has, and nothing behind it.
+    pub fn bare(url: &str) -> Self {
+        let schema = format!("test_{:016x}", rand::random::<u64>());
+        // Numbers one at a time, so that they are those of the model. Most tests have nobody to hear from.
+        let options = PostgresOptions {
+            schema,
             connections: 4,
             number_block: 1,
+            listens: false,
             ..PostgresOptions::default()
-        }
+        };
+        Self { url: url.to_owned(), options }
+    }
+
+    /// What another process needs to come here too, as one line.
+    pub fn address(&self) -> String {
+        format!("{}&schema={}", self.url, self.options.schema)
     }
 
     pub fn connect(&self, settings: Settings) -> Postgres {
-        let (url, options) = (server(), self.options());
-        apart(async move { Postgres::connect(&url, settings, options).await.unwrap() })
+        self.try_connect(settings).unwrap_or_else(|error| panic!("{}: {error}", self.address()))
     }
-}
 
-impl Drop for InSchema {
-    fn drop(&mut self) {
-        let (url, options) = (server(), self.options());
-        apart(async move {
-            let schema = PostgresSchema::connect(&url, options).unwrap();
-            schema.migrate(0).await.unwrap();
-        });
+    pub fn try_connect(&self, settings: Settings) -> forager_frontier::Result<Postgres> {
+        let Self { url, options } = self.clone();
+        apart(async move { Postgres::connect(&url, settings, options).await })
     }
 }
 

@@ -1,0 +1,29 @@
+//! Random sequences of calls: the store in PostgreSQL and the plain model agree call by call.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use common::agree::{Stand, agree, agree_on_random_calls};
+use common::postgres::{InSchema, apart};
+use forager_frontier::{Postgres, Settings};
+
+impl Stand for InSchema {
+    type Store = Postgres;
+
+    fn open(&self) -> Postgres {
+        self.connect(Settings::default())
+    }
+
+    fn close(&self, store: Postgres) {
+        drop(store);
+    }
+
+    /// What is worked out from the entries is kept in the tables too, and is as it should be.
+    fn check(&self, _store: &Postgres) {}
+}
+
+#[test]
+fn the_store_and_the_model_agree_call_by_call() {
+    agree_on_random_calls(400, |steps| apart(async move { agree(&InSchema::new(), &steps).await }));
+}
