@@ -34,7 +34,7 @@ impl Beside {
             tokio::spawn(connection);
             sql
         });
-        sql.batch_execute(&format!("SET search_path TO {}", schema.name)).await.unwrap();
+        sql.batch_execute(&format!("SET search_path TO {}", schema.options.schema)).await.unwrap();
         // The clock of the database, which its functions go by.
         let millis = "SELECT (extract(epoch FROM now()) * 1000)::bigint";
         let now = Timestamp::from_millisecond(sql.query_one(millis, &[]).await.unwrap().get(0)).unwrap();
