@@ -36,7 +36,7 @@ use self::view::View;
 use self::wants::{Numbered, Wants};
 use super::Store;
 use crate::catalog::{Catalog, Rows};
-use crate::engine;
+use crate::engine::{self, Wanted};
 use crate::entry::{EntryId, HostId, QueueId};
 use crate::error::{Error, Result};
 use crate::moment::Moment;
@@ -126,10 +126,10 @@ pub(super) enum Failure {
     NotLocked(BTreeSet<HostId>),
     /// The call changes what only one at a time may.
     NotAlone,
-    /// Others hold all that could be claimed.
-    OthersAreAtIt,
-    /// The connection was lost while a transaction was being committed.
-    Unsure,
+    /// Others hold all that could be claimed of this.
+    OthersAreAtIt(Wanted),
+    /// The connection was lost while a transaction was being committed, and it was not.
+    Undone,
     /// The call itself failed.
     Call(Error),
 }
@@ -148,6 +148,7 @@ pub(super) struct Call<'a> {
     /// The version of the catalog.
     version: i64,
     is_alone: bool,
+    /// Whether the call is run again when others have left what they hold now.
     waits_for_others: bool,
     log_lock: i64,
 }
@@ -165,7 +166,9 @@ impl Call<'_> {
 struct Attempt {
     locks: BTreeSet<HostId>,
     is_alone: bool,
-    waits_for_others: bool,
+    /// What others were at, and how often.
+    awaited: Option<Wanted>,
+    waits: u32,
     /// Failures in a row that time may mend.
     failures: u32,
     since: Option<std::time::Instant>,
@@ -313,27 +316,45 @@ impl Postgres {
         attempt: &Attempt,
         call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
     ) -> Result<R, Failure> {
-        let (now, turn) = self.advance(now);
         let mut session = self.shared.session().await?;
+        let result = self.attempt_in(&mut session, now, attempt, call).await;
+        if result.is_err() {
+            // The connection is as good as before, unless it is the connection that failed.
+            let _ = session.roll_back().await;
+        }
+        result
+    }
+
+    async fn attempt_in<R: Send>(
+        &self,
+        session: &mut Session,
+        now: Option<Moment>,
+        attempt: &Attempt,
+        call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
+    ) -> Result<R, Failure> {
+        let (now, turn) = self.advance(now);
         let mut numbers = Taken::new(&self.numbers);
         let mut first = self.view(now, turn, &self.known().catalog, Loaded::default(), &numbers);
         // What it would ask for is not looked at: only whether it depends on what is due by now.
         drop(call(&mut first, now));
         if first.take_wants().wake {
-            self.wake(&mut session, now).await?;
+            self.wake(session, now).await?;
         }
-        let known = self.begin(&mut session, attempt.is_alone).await?;
+        let known = self.begin(session, attempt.is_alone).await?;
         let how = Call {
             settings: &self.settings,
             catalog: &known.catalog,
             version: known.version,
             is_alone: attempt.is_alone,
-            waits_for_others: attempt.waits_for_others,
+            // What looks open to others, for their clocks are ahead, may not be open to this one.
+            waits_for_others: !attempt.is_alone && attempt.waits < MOST_TRIES,
             log_lock: self.shared.lock_key("log"),
         };
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
-        if !attempt.is_alone && !attempt.locks.is_empty() {
-            load::lock(&session, &mut loaded, &attempt.locks).await?;
+        if let Some(wanted) = &attempt.awaited {
+            load::wait_for_others(session, &mut loaded, wanted).await?;
+        } else if !attempt.is_alone && !attempt.locks.is_empty() {
+            load::lock(session, &mut loaded, &attempt.locks).await?;
         }
         loop {
             let mut view = self.view(now, turn, &known.catalog, loaded, &numbers);
@@ -344,10 +365,10 @@ impl Postgres {
             }
             loaded = view.loaded;
             if wants.are_only_numbers() {
-                self.take_numbers(&session, &mut numbers, &wants).await?;
+                self.take_numbers(session, &mut numbers, &wants).await?;
             } else {
                 load::load(
-                    &session,
+                    session,
                     &how,
                     &mut loaded,
                     Wants { numbers: Default::default(), wake: false, ..wants },
@@ -360,34 +381,29 @@ impl Postgres {
     /// Ends a call that has seen all it asked for.
     async fn finish<R>(
         &self,
-        mut session: Session,
+        session: &mut Session,
         how: &Call<'_>,
         view: View,
         result: Result<R>,
         mut numbers: Taken<'_>,
     ) -> Result<R, Failure> {
-        let result = match result {
-            Ok(result) => result,
-            Err(error) => {
-                session.roll_back().await?;
-                return Err(Failure::Call(error));
-            }
-        };
+        let result = result.map_err(Failure::Call)?;
         let has_read_logs = view.loaded.events.is_some() || view.loaded.fetches.is_some();
         if view.changes.are_none() && !has_read_logs {
             session.roll_back().await?;
             return Ok(result);
         }
-        let written = flush::flush(&session, how, &view, &BTreeSet::new()).await?;
+        let written = flush::flush(session, how, &view, &BTreeSet::new()).await?;
         numbers.keep_unused(view.changes.used);
         if let Err(cause) = session.commit().await {
-            return if is_lost(&cause) && !self.is_committed(&written.transaction).await? {
-                Err(Failure::Unsure)
-            } else if is_lost(&cause) {
-                Ok(result)
-            } else {
-                Err(cause.into())
-            };
+            if !is_lost(&cause) {
+                return Err(cause.into());
+            }
+            // Room for the one that asks what became of it.
+            session.close();
+            if !self.is_committed(&written.transaction).await? {
+                return Err(Failure::Undone);
+            }
         }
         self.gave_turn(view.last_turn);
         if let Some(catalog) = view.changes.catalog {
@@ -471,7 +487,7 @@ impl Postgres {
 
     async fn wake_some(&self, session: &mut Session, now: Moment) -> Result<bool, Failure> {
         const WHICH: &str = "SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
-            WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT $2 FOR UPDATE OF q, h SKIP LOCKED";
+            WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT $2 FOR UPDATE OF h SKIP LOCKED";
         const WAKE: &str = "UPDATE @entries e SET ready = true \
             WHERE e.queue = ANY($1) AND e.state = 0 AND NOT e.ready AND e.due <= $2";
         const STEPPING: &str = "SELECT e.id FROM @entries e \
@@ -523,17 +539,19 @@ impl Postgres {
             Failure::Damaged(problem) => return Err(Error::Database { problem }),
             Failure::NotLocked(hosts) => {
                 attempt.locks.extend(hosts);
+                attempt.awaited = None;
                 return Ok(());
             }
             Failure::NotAlone => {
                 attempt.is_alone = true;
                 return Ok(());
             }
-            Failure::OthersAreAtIt => {
-                attempt.waits_for_others = true;
+            Failure::OthersAreAtIt(wanted) => {
+                attempt.awaited = Some(wanted);
+                attempt.waits += 1;
                 return Ok(());
             }
-            Failure::Unsure => return Ok(()),
+            Failure::Undone => return Ok(()),
             Failure::Database(cause) if is_conflict(&cause) && attempt.failures < MOST_TRIES => {
                 attempt.failures += 1;
                 return Ok(());

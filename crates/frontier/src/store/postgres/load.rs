@@ -38,7 +38,7 @@ pub(super) async fn load(
         expired(session, call, loaded, until, &mut hosts).await?;
     }
     if let Some((wanted, count)) = &wants.claims {
-        claim(session, call, loaded, wanted, *count, &mut hosts).await?;
+        claim(session, loaded, wanted, *count, &mut hosts).await?;
     }
     if !wants.tokens.is_empty() {
         tokens(session, call, loaded, &wants, &mut hosts).await?;
@@ -56,7 +56,8 @@ pub(super) async fn load(
         hosts.into_iter().filter(|host| !loaded.hosts.contains_key(host)).collect();
     host_rows(session, loaded, &missing).await?;
     heads(session, loaded, &wants).await?;
-    if let Some((wanted, without)) = &wants.outlook {
+    // Whoever has yet to see what can be claimed does not know what he waits for.
+    if let (Some((wanted, without)), None) = (&wants.outlook, &wants.claims) {
         outlook(session, call, loaded, wanted, without).await?;
     }
     counters(session, loaded, &wants).await?;
@@ -143,7 +144,6 @@ async fn expired(
 /// Claims queues in the order of their turns, passing over those that others are at.
 async fn claim(
     session: &Session,
-    call: &Call<'_>,
     loaded: &mut Loaded,
     wanted: &Wanted,
     count: usize,
@@ -151,27 +151,17 @@ async fn claim(
 ) -> Result<(), Failure> {
     const OF_ONE: &str = "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host \
         WHERE q.claimable AND q.collection = $1 AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF q, h SKIP LOCKED";
+        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF h SKIP LOCKED";
     const OF_MANY: &str = "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host \
         WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF q, h SKIP LOCKED";
-    const WAIT: &str = "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF q, h";
+        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF h SKIP LOCKED";
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     let common = [(&wanted.key as _, Type::TEXT), (&limit as _, Type::INT8)];
-    let rows = match (&collections[..], call.waits_for_others) {
-        ([], _) => Vec::new(),
-        (_, true) => {
-            let one = 1_i64;
-            let all = (&collections as _, Type::INT4_ARRAY);
-            session.query(WAIT, &[all, common[0].clone(), (&one, Type::INT8)]).await?
-        }
-        ([only], false) => {
-            session.query(OF_ONE, &[(only, Type::INT4), common[0].clone(), common[1].clone()]).await?
-        }
-        (_, false) => {
+    let rows = match &collections[..] {
+        [] => Vec::new(),
+        [only] => session.query(OF_ONE, &[(only, Type::INT4), common[0].clone(), common[1].clone()]).await?,
+        _ => {
             let all = (&collections as _, Type::INT4_ARRAY);
             session.query(OF_MANY, &[all, common[0].clone(), common[1].clone()]).await?
         }
@@ -188,24 +178,26 @@ async fn claim(
         hosts.insert(host);
         queues.insert(queue);
     }
-    if rows.is_empty()
-        && !call.waits_for_others
-        && !call.is_alone
-        && others_are_at_it(session, wanted, &collections).await?
-    {
-        return Err(Failure::OthersAreAtIt);
-    }
     loaded.claims = Some(claims);
     ready(session, loaded, &queues.into_iter().collect::<Vec<_>>(), wanted.per_host.clamp(1, MOST_READY))
         .await
 }
 
-/// Whether something could be claimed if others were not just at it.
-async fn others_are_at_it(session: &Session, wanted: &Wanted, collections: &[i32]) -> Result<bool, Failure> {
-    const ANY: &str = "SELECT EXISTS (SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2))";
-    let rows = session.query(ANY, &[(&collections, Type::INT4_ARRAY), (&wanted.key, Type::TEXT)]).await?;
-    Ok(rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
+/// Waits for the host that is next in turn. Whoever does so holds no other, so that nobody waits in a circle.
+pub(super) async fn wait_for_others(
+    session: &Session,
+    loaded: &mut Loaded,
+    wanted: &Wanted,
+) -> Result<(), Failure> {
+    const WAIT: &str = "SELECT h.id FROM @queues q JOIN @hosts h ON h.id = q.host \
+        WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) \
+        ORDER BY q.turn, q.id LIMIT 1 FOR UPDATE OF h";
+    let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
+    let params = [(&collections as _, Type::INT4_ARRAY), (&wanted.key as _, Type::TEXT)];
+    for row in session.query(WAIT, &params).await? {
+        loaded.locked.insert(host_id(row.try_get(0)?));
+    }
+    Ok(())
 }
 
 /// Forgets what was read of a host, so that it is read again.
@@ -623,15 +615,19 @@ async fn outlook(
     wanted: &Wanted,
     without: &BTreeSet<QueueId>,
 ) -> Result<(), Failure> {
-    const OPEN: &str = "SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.collection = ANY($1) AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-        AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at, q.id LIMIT 1";
-    const DUE: &str = "SELECT q.at FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.collection = ANY($1) AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-        AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at LIMIT 1";
-    const EXPIRY: &str = "SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
-        JOIN @hosts h ON h.id = q.host WHERE e.state = 1 AND q.collection = ANY($1) \
-        AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY e.leased_until LIMIT 1";
+    // In one statement, so that a queue that changes meanwhile is not missed: whether something could be claimed if
+    // others were not just at it, the host that opens first, and what is due and runs out first.
+    const LOOK: &str = "SELECT EXISTS (SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable \
+            AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3)), o.id, o.host, \
+        (SELECT q.at FROM @queues q JOIN @hosts h ON h.id = q.host \
+            WHERE q.collection = ANY($1) AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
+            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at LIMIT 1), \
+        (SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
+            JOIN @hosts h ON h.id = q.host WHERE e.state = 1 AND q.collection = ANY($1) \
+            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY e.leased_until LIMIT 1) \
+        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
+            WHERE q.collection = ANY($1) AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
+            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at, q.id LIMIT 1) o ON true";
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     let held = queue_numbers(without);
     let params = [
@@ -639,27 +635,23 @@ async fn outlook(
         (&wanted.key as _, Type::TEXT),
         (&held as _, Type::INT4_ARRAY),
     ];
-    let (open, due, expiry) = tokio::try_join!(
-        session.query(OPEN, &params),
-        session.query(DUE, &params),
-        session.query(EXPIRY, &params)
-    )?;
+    let rows = session.query(LOOK, &params).await?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    if call.waits_for_others && row.try_get(0)? {
+        return Err(Failure::OthersAreAtIt(wanted.clone()));
+    }
     let mut outlook = Outlook::default();
     let mut first_open = None;
-    if let Some(row) = open.first() {
-        let (queue, host) = (queue_id(row.try_get(0)?), host_id(row.try_get(1)?));
+    if let (Some(queue), Some(host)) = (row.try_get(1)?, row.try_get(2)?) {
+        let (queue, host) = (queue_id(queue), host_id(host));
         if !loaded.hosts.contains_key(&host) {
             host_rows(session, loaded, &BTreeSet::from([host])).await?;
         }
         first_open = Some(queue);
         outlook.first_open = Some(opens(call, loaded, queue, host));
     }
-    if let Some(row) = due.first() {
-        outlook.first_due = Some(moment_of_millis(row.try_get(0)?));
-    }
-    if let Some(row) = expiry.first() {
-        outlook.first_expiry = Some(moment_of_millis(row.try_get(0)?));
-    }
+    outlook.first_due = row.try_get::<_, Option<i64>>(3)?.map(moment_of_millis);
+    outlook.first_expiry = row.try_get::<_, Option<i64>>(4)?.map(moment_of_millis);
     let (wanted, without) = (wanted.clone(), without.clone());
     loaded.outlook = Some(Elsewhere { wanted, without, outlook, first_open });
     Ok(())

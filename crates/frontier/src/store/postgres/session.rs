@@ -54,7 +54,7 @@ impl Session {
         Self { connection: Some(connection), statements, prepares, is_open: false }
     }
 
-    #[expect(clippy::expect_used, reason = "it is taken away only when the session is dropped")]
+    #[expect(clippy::expect_used, reason = "it is taken away only when the session is closed")]
     fn connection(&self) -> &Object {
         self.connection.as_ref().expect("the session has its connection")
     }
@@ -130,13 +130,21 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Closes the connection and leaves its place in the pool to another; nothing can be asked any more.
+    pub(super) fn close(&mut self) {
+        self.is_open = false;
+        if let Some(connection) = self.connection.take() {
+            drop(Object::take(connection));
+        }
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.is_open
-            && let Some(connection) = self.connection.take()
-        {
-            // Out of the pool, and closed: the server rolls back.
-            drop(Object::take(connection));
+        if self.is_open {
+            // The server rolls back.
+            self.close();
         }
     }
 }
