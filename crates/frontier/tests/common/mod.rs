@@ -6,6 +6,7 @@ pub mod agree;
 pub mod audit;
 pub mod calls;
 pub mod postgres;
+pub mod shop;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
