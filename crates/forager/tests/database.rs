@@ -30,6 +30,8 @@ fn rich() -> Schema {
     schema
 }
 
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn flags_go_before_variables_and_these_before_the_configuration() {
     let (schema, other) = (Schema::new(), Schema::new());
@@ -40,7 +42,6 @@ fn flags_go_before_variables_and_these_before_the_configuration() {
     let (here, there) = (schema.url(), other.url());
     std::fs::write(queue.folder().join("here.toml"), format!("[store]\nurl = {here:?}\n")).unwrap();
     let data = queue.folder().join("forager-data").display().to_string();
-    type Variables<'a> = &'a [(&'a str, &'a str)];
     let table: [(&str, &[&str], Variables<'_>, &str); 9] = [
         ("nothing but the default", &[], &[], "folder"),
         ("the configuration", &["--config", "here.toml"], &[], "here"),
@@ -327,4 +328,18 @@ fn a_benchmark_that_is_interrupted_leaves_nothing_behind() {
     assert!(signal.unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(11));
     assert_eq!(schemas_of_benchmarks(&schema, child.id()), 0);
+}
+
+#[test]
+fn the_queries_of_the_document_work() {
+    let schema = rich();
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/postgres.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let block = document.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
+    let queries: Vec<&str> = block.split(";\n").filter(|query| !query.trim().is_empty()).collect();
+    assert_eq!(queries.len(), 7, "{queries:?}");
+    let answers: Vec<Vec<Vec<String>>> = queries.iter().map(|query| schema.sql(query)).collect();
+    assert_eq!(answers[0], [["news", "5", "0", "0", "0"]], "what each collection has");
+    assert_eq!(answers[3], [["0", "0"]], "leases");
+    assert!(!answers[6].is_empty(), "who is connected");
 }

@@ -19,8 +19,10 @@ impl Stand for InSchema {
         drop(store);
     }
 
-    /// What is worked out from the entries is kept in the tables too, and is as it should be.
-    fn check(&self, _store: &Postgres) {}
+    fn check(&self, _store: &Postgres) {
+        let schema = self.clone();
+        apart(async move { schema.is_sound().await });
+    }
 }
 
 #[test]

@@ -238,6 +238,7 @@ fn fill(
         figures.rate(&format!("claim {CLAIM} of {size} pending"), &calls);
         filled.claims.push(calls);
     }
+    figures.size("disk, tables and indexes", runtime::wait(references::size(scratch, "store"))??, before);
     let one = runtime::wait(claim(store, clock, 1, before))??;
     figures.rate(&format!("claim 1 of {before} pending"), &one);
     Ok((bench, filled))

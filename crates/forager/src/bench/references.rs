@@ -59,6 +59,14 @@ pub(super) async fn analyze(scratch: &Scratch, part: &str) -> anyhow::Result<()>
     Ok(())
 }
 
+/// How many bytes all tables and indexes take.
+pub(super) async fn size(scratch: &Scratch, part: &str) -> anyhow::Result<u64> {
+    const SIZE: &str = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c \
+        JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'";
+    let row = scratch.connection().await?.query_one(SIZE, &[&scratch.schema(part)]).await?;
+    Ok(u64::try_from(row.get::<_, i64>(0))?)
+}
+
 /// The URLs that the store discovers, as bare rows: the floor.
 pub(super) async fn bare_insert(scratch: &Scratch, workload: Workload) -> anyhow::Result<Calls> {
     const TABLE: &str =

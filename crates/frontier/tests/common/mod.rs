@@ -6,6 +6,7 @@ pub mod agree;
 pub mod audit;
 pub mod calls;
 pub mod postgres;
+pub mod shop;
 pub mod sql;
 
 use std::path::Path;

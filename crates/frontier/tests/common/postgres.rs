@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use forager_frontier::conformance::Place;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
 use forager_frontier::{Frontier, Postgres, PostgresOptions, PostgresSchema, Settings};
 
 /// The address of the server.
@@ -56,6 +58,15 @@ impl InSchema {
         format!("{}&schema={}", self.url, self.options.schema)
     }
 
+    /// Everything in its tables is as it should be.
+    pub async fn is_sound(&self) {
+        for (what, statement) in CHECKS {
+            let statement = statement.replace('@', &format!("{}.", self.options.schema));
+            let wrong = sql(&self.url, &statement).await;
+            assert!(wrong.is_empty(), "{what} in {}: {wrong:?}", self.options.schema);
+        }
+    }
+
     pub fn connect(&self, settings: Settings) -> Postgres {
         self.try_connect(settings).unwrap_or_else(|error| panic!("{}: {error}", self.address()))
     }
@@ -65,6 +76,87 @@ impl InSchema {
         apart(async move { Postgres::connect(&url, settings, options).await })
     }
 }
+
+/// Asks the server itself: the first column of each row that comes back.
+pub async fn sql(url: &str, statements: &str) -> Vec<String> {
+    let client = client(url).await;
+    let said = client.simple_query(statements).await;
+    let said = said.unwrap_or_else(|error| panic!("{statements}: {error:?}"));
+    let rows = said.into_iter().filter_map(|said| match said {
+        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
+        _ => None,
+    });
+    rows.collect()
+}
+
+/// A connection of the test's own.
+pub async fn client(url: &str) -> Client {
+    let config: tokio_postgres::Config = url.parse().unwrap();
+    let (client, connection) = config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// A database of its own on the server of the tests, for what is counted for each database.
+pub fn new_database() -> String {
+    let (url, name) = (server(), format!("test_{:016x}", rand::random::<u64>()));
+    let create = format!("CREATE DATABASE {name}");
+    let (address, rest) = url.split_once("/postgres?").expect("the address of a throw-away server");
+    let new = format!("{address}/{name}?{rest}");
+    apart(async move { sql(&url, &create).await });
+    new
+}
+
+/// How often the server had to break a circle of those who wait for each other, in a database that nobody uses any
+/// more: what each connection counted is known when it has ended.
+pub async fn deadlocks(url: &str) -> u64 {
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    while sql(url, others).await != ["0"] {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let count = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    sql(url, count).await[0].parse().unwrap()
+}
+
+/// What the tables say that is worked out from others is what comes out.
+const CHECKS: &[(&str, &str)] = &[
+    (
+        "counts of queues",
+        "SELECT q.id FROM @queues q LEFT JOIN @entries e ON e.queue = q.id GROUP BY q.id \
+         HAVING (q.queued, q.leased, q.done, q.failed) <> (count(*) FILTER (WHERE e.state = 0), \
+            count(*) FILTER (WHERE e.state = 1), count(*) FILTER (WHERE e.state = 2), \
+            count(*) FILTER (WHERE e.state = 3))",
+    ),
+    (
+        "what is ready in queues",
+        "SELECT q.id FROM @queues q WHERE q.ready <> EXISTS (SELECT 1 FROM @entries e WHERE e.queue = q.id AND e.ready) \
+         OR (q.claimable AND NOT q.ready) OR (q.at IS NULL) <> (q.queued = 0)",
+    ),
+    (
+        "what queues wait for",
+        "SELECT q.id FROM @queues q WHERE q.first_due IS DISTINCT FROM (SELECT min(e.due) FROM @entries e \
+            WHERE e.queue = q.id AND e.state = 0 AND NOT e.ready) \
+         OR (NOT q.claimable AND q.at IS NOT NULL AND (q.wake_at IS NULL OR q.wake_at > q.at)) \
+         OR q.wake_at > (SELECT min(e.step) FROM @entries e WHERE e.queue = q.id AND e.state = 0)",
+    ),
+    (
+        "leases",
+        "SELECT e.id FROM @entries e WHERE (e.state = 1) <> (e.token IS NOT NULL AND e.leased_until IS NOT NULL) \
+         OR (e.ready AND e.state <> 0)",
+    ),
+    (
+        "counts of collections",
+        "SELECT collection FROM (SELECT c.collection, c.queued, c.leased, c.done, c.failed FROM @counters c \
+            UNION ALL SELECT q.collection, -q.queued, -q.leased, -q.done, -q.failed FROM @queues q) x \
+         GROUP BY collection HAVING (sum(queued), sum(leased), sum(done), sum(failed)) <> (0, 0, 0, 0)",
+    ),
+    ("hosts of queues", "SELECT q.id FROM @queues q LEFT JOIN @hosts h ON h.id = q.host WHERE h.id IS NULL"),
+    (
+        "queues of entries",
+        "SELECT e.id FROM @entries e LEFT JOIN @queues q ON q.id = e.queue WHERE q.id IS NULL",
+    ),
+];
 
 /// Runs something to its end, on a thread with a runtime that stays: what it leaves running goes on.
 pub fn apart<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {

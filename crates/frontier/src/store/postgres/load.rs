@@ -48,7 +48,8 @@ pub(super) async fn load(
         hosts.into_iter().filter(|host| !loaded.hosts.contains_key(host)).collect();
     host_rows(session, loaded, &missing).await?;
     heads::heads(session, loaded, &wants).await?;
-    if let Some((wanted, without)) = &wants.outlook {
+    // Whoever claims in the same round has not seen what it got; if that is nothing, the outlook is asked for again.
+    if let Some((wanted, without)) = wants.outlook.as_ref().filter(|_| wants.claims.is_none()) {
         heads::outlook(session, call, loaded, wanted, without).await?;
     }
     records::counters(session, loaded, &wants).await?;

@@ -1,0 +1,249 @@
+//! Many workers share one crawl through PostgreSQL: tasks of several processes, and processes.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use common::postgres::{InSchema, apart, client, deadlocks, new_database, sql};
+use common::setting;
+use common::shop::{Clock, Floor, Local, Note, audit, begin, lives, see, start};
+use forager_core::scope::Profile;
+use forager_core::scope::extent::Kind as Scope;
+use forager_core::time::Interval;
+use forager_frontier::catalog::{Change, CollectionSpec, Kind, Limits};
+use forager_frontier::verbs::{Link, NewJob, Page};
+use forager_frontier::{Frontier, Moment, Postgres, Settings};
+
+/// Hosts that may be asked at any time, so that whatever is queued can be claimed.
+fn impolite() -> Settings {
+    let mut settings = Settings::default();
+    settings.politeness.delay = Interval::from_secs_f64(0.0);
+    settings.politeness.max_delay = Interval::from_secs_f64(0.0);
+    settings.politeness.in_flight = 100_000;
+    settings
+}
+
+/// A job with so many pages at so many hosts.
+async fn start_job(store: &dyn Frontier, hosts: usize, pages: usize) {
+    let mut profile = Profile::new("", "");
+    profile.scope = Scope::Any;
+    let urls = vec!["https://h0.example/".to_owned()];
+    let job = NewJob { id: "job".into(), urls: urls.clone(), profile, limits: Limits::default() };
+    let now = start().timestamp();
+    store.start_job(&job, now).await.unwrap();
+    let links = (1..pages)
+        .map(|page| Link { url: format!("https://h{}.example/{page}", page % hosts), ..Link::default() });
+    let page = Page {
+        collection: "job".into(),
+        source: Some(urls[0].clone()),
+        links: links.collect(),
+        ..Page::default()
+    };
+    store.discover(&[page], now).await.unwrap();
+}
+
+/// Whoever heard that there is nothing to do was told so when nobody could begin anything more.
+fn nobody_was_sent_away(notes: &[Note]) {
+    let told = notes.iter().filter_map(|note| match note {
+        Note::Nothing { span, said } => Some((span.ended, said)),
+        _ => None,
+    });
+    let (first, said) = told.min().expect("in the end there is nothing to do");
+    let began = notes.iter().filter_map(|note| match note {
+        Note::Leased { span, .. } => Some(span.began),
+        _ => None,
+    });
+    let late = began.filter(|began| *began > first).count();
+    assert_eq!(
+        late, 0,
+        "pages were claimed by calls that began after somebody was told there are none: {said}"
+    );
+}
+
+#[test]
+fn nobody_hears_of_nothing_while_there_is_something_and_nobody_waits_in_a_circle() {
+    // Workers, processes, hosts, pages, and how many pages a worker takes at a time.
+    let cases = [(8, 4, 1, 60, 1), (8, 8, 5, 150, 4), (64, 8, 3, 200, 2), (64, 8, 100, 300, 2)];
+    for (workers, processes, hosts, pages, max) in cases {
+        let what = format!("{workers} workers, {hosts} hosts");
+        let url = new_database();
+        let mut schema = InSchema::at(&url);
+        (schema.options.connections, schema.options.number_block) = (8, 64);
+        let stores: Vec<Arc<Postgres>> =
+            (0..processes).map(|_| Arc::new(schema.connect(impolite()))).collect();
+        apart(async move {
+            start_job(&*stores[0], hosts, pages).await;
+            let floor = Arc::new(Floor::new(Local::new()));
+            let tasks = (0..workers).map(|worker| {
+                let (floor, store) = (floor.clone(), stores[worker % processes].clone());
+                tokio::spawn(async move { floor.work_off(&*store, max).await })
+            });
+            for task in tasks.collect::<Vec<_>>() {
+                task.await.unwrap();
+            }
+            let notes = floor.take_notes();
+            let lives = lives(&notes);
+            let urls: BTreeSet<&str> = lives.iter().map(|(_, life)| life.url).collect();
+            assert_eq!((lives.len(), urls.len()), (pages, pages), "{what}: each page once");
+            nobody_was_sent_away(&notes);
+            see(&*stores[0], &notes, floor.clock.tick(0).await).await;
+            schema.is_sound().await;
+            drop(stores);
+            assert_eq!(deadlocks(&url).await, 0, "{what}");
+        });
+    }
+}
+
+#[test]
+fn hosts_are_asked_politely_by_all_together() {
+    for workers in [8, 64] {
+        let url = new_database();
+        let mut schema = InSchema::at(&url);
+        schema.options.connections = 8;
+        let stores: Vec<Arc<Postgres>> =
+            (0..8).map(|_| Arc::new(schema.connect(Settings::default()))).collect();
+        let enough = setting("FORAGER_SOAK_STEPS", 300) as u64;
+        apart(async move {
+            begin(&*stores[0]).await;
+            let floor = Arc::new(Floor::new(Local::new()));
+            let tasks = (0..workers).map(|worker| {
+                let (floor, store) = (floor.clone(), stores[worker % 8].clone());
+                tokio::spawn(async move { floor.work(&*store, worker as u64, enough).await })
+            });
+            for task in tasks.collect::<Vec<_>>() {
+                task.await.unwrap();
+            }
+            let notes = floor.take_notes();
+            audit(&lives(&notes), &Settings::default());
+            see(&*stores[0], &notes, floor.clock.tick(0).await).await;
+            schema.is_sound().await;
+            drop(stores);
+            assert_eq!(deadlocks(&url).await, 0, "{workers} workers");
+        });
+    }
+}
+
+/// What the child is told: the address, its number, and how many reports it makes.
+const ORDERS: &str = "FORAGER_WORKER_CHILD";
+
+/// A clock that processes share: two sequences.
+struct Sequences(tokio_postgres::Client);
+
+impl Sequences {
+    async fn number(&self, statement: &str) -> u64 {
+        let row = self.0.query_one(statement, &[]).await.unwrap();
+        u64::try_from(row.get::<_, i64>(0)).unwrap()
+    }
+}
+
+#[async_trait]
+impl Clock for Sequences {
+    async fn stamp(&self) -> u64 {
+        self.number("SELECT nextval('stamps')").await
+    }
+
+    async fn tick(&self, _step: u64) -> Moment {
+        // By so much at each call.
+        Moment::from_millisecond(self.number("SELECT nextval('clock')").await)
+    }
+
+    async fn skip_to(&self, until: Moment) {
+        let until = until.millisecond();
+        let skip = "SELECT setval('clock', least(greatest(last_value, $), last_value + 60000)) FROM clock";
+        self.number(&skip.replace('$', &until.to_string())).await;
+    }
+}
+
+/// Not a test of its own: what a worker does that is a process, if this is one.
+#[test]
+fn child() {
+    let Ok(orders) = std::env::var(ORDERS) else { return };
+    let parts: Vec<&str> = orders.split('|').collect();
+    let [address, number, enough] = parts[..] else { panic!("{orders}") };
+    let (address, number, enough) = (address.to_owned(), number.parse().unwrap(), enough.parse().unwrap());
+    let notes = apart(async move {
+        let (url, _) = address.split_once("&schema=").unwrap();
+        let floor = Floor::new(Sequences(client(url).await));
+        let store = Postgres::connect(&address, Settings::default(), Default::default()).await.unwrap();
+        floor.work(&store, number, enough).await;
+        floor.take_notes()
+    });
+    for note in notes {
+        println!("@{note}");
+    }
+}
+
+#[test]
+fn eight_processes_never_get_in_each_others_way() {
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    let (here, clock) = (schema.clone(), start().millisecond());
+    let store = Arc::new(schema.connect(Settings::default()));
+    let shown = store.clone();
+    apart(async move {
+        begin(&*shown).await;
+        let sequences = format!("CREATE SEQUENCE stamps; CREATE SEQUENCE clock START {clock} INCREMENT 20");
+        sql(&here.url, &sequences).await;
+    });
+    let children = (0..8).map(|number| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+            .env(ORDERS, format!("{}|{number}|{}", schema.address(), setting("FORAGER_SOAK_STEPS", 300) / 8))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap()
+    });
+    let mut notes: Vec<Note> = Vec::new();
+    for child in children.collect::<Vec<_>>() {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let lines = String::from_utf8(output.stdout).unwrap();
+        notes.extend(lines.lines().filter_map(|line| Some(line.split_once('@')?.1.parse::<Note>().unwrap())));
+    }
+    let lives = lives(&notes);
+    assert!(lives.len() > 100, "only {} leases", lives.len());
+    audit(&lives, &Settings::default());
+    let ended = Moment::from_millisecond(clock).after_millis(10 * 365 * 86_400_000);
+    drop(lives);
+    apart(async move {
+        see(&*store, &notes, ended).await;
+        schema.is_sound().await;
+        drop(store);
+        assert_eq!(deadlocks(&url).await, 0);
+    });
+}
+
+/// Two who change the catalog at the same time both succeed: neither works on what the other has replaced.
+#[test]
+fn nothing_is_lost_of_collections_that_are_added_at_the_same_time() {
+    const EACH: usize = 3;
+    let schema = InSchema::new();
+    let stores: Vec<Arc<Postgres>> = (0..8).map(|_| Arc::new(schema.connect(Settings::default()))).collect();
+    apart(async move {
+        let tasks = stores.iter().cloned().enumerate().map(|(number, store)| {
+            tokio::spawn(async move {
+                for round in 0..EACH {
+                    let spec = CollectionSpec::new(format!("c{number}_{round}"), Kind::Plain);
+                    let changes = [Change::AddCollection(spec)];
+                    store.configure(&changes, start().timestamp()).await.unwrap();
+                    store.stats(None, start().timestamp()).await.unwrap();
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+        for store in &stores {
+            let catalog = store.catalog().await.unwrap();
+            let numbers: BTreeSet<_> =
+                catalog.rows().collections.iter().map(|collection| collection.number).collect();
+            assert_eq!((catalog.rows().collections.len(), numbers.len()), (8 * EACH, 8 * EACH));
+        }
+    });
+}
