@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use forager_site::{Asked, Host, Site, demo_site};
-use serde_json::Value;
+use serde_json::{Value, json};
 use server::Schema;
 use web::{CONTACT, Field, LONG, Started, each, page, plain_host, wait_until};
 
@@ -47,8 +47,8 @@ fn twice(field: &Field) -> Vec<(String, String)> {
 /// Requires that nothing is wrong with the queue.
 #[track_caller]
 fn assert_sound(schema: &Schema) {
-    let rows = schema.run(&["check"], "").rows();
-    assert_eq!(rows.len(), 1, "{rows:?}");
+    let ran = schema.run(&["check"], "");
+    assert_eq!((ran.rows().len(), ran.status), (1, 0), "{ran:?}");
 }
 
 #[test]
@@ -67,6 +67,41 @@ fn one_process_crawls_a_site_and_goes_on_where_it_was() {
     assert_sound(&schema);
     let jobs = schema.good(&["job", "list"]);
     assert!(jobs.iter().all(|job| job["state"] == "finished"), "{jobs:?}");
+}
+
+#[test]
+fn a_page_that_is_added_by_sql_to_a_job_of_the_command_line_is_crawled() {
+    let schema = Schema::new();
+    let host = plain_host("shop.test", 3).page("/unlinked", page("Unlinked", &["/unlinked/too"]));
+    let field = field(Site::new().host(host.page("/unlinked/too", page("Too", &[]))), &schema, "");
+    let home = field.url("shop.test", "/");
+    let created = field.run(&["job", "create", &home, "--name", "shop"]).good_rows();
+    assert_eq!((&created[0]["state"], &created[0]["order"]), (&json!("running"), &json!("hierarchy")));
+    schema
+        .sql("INSERT INTO pages (domain_id, path) SELECT domain_id, '/unlinked' FROM jobs WHERE id = 'shop'");
+    let task = "INSERT INTO tasks (job_id, page_id, source_type) SELECT 'shop', id, 'sitemap' FROM pages WHERE path = '/unlinked'";
+    schema.sql(task);
+    let ran = field.crawl("shop.test", &["--name", "shop"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let counts = field.counts("shop.test");
+    assert_eq!((counts.get("/unlinked"), counts.get("/unlinked/too")), (Some(&1), Some(&1)), "{counts:?}");
+    let pages = field.run(&["job", "pages", "shop"]).good_rows();
+    let told: Vec<[String; 3]> = pages
+        .iter()
+        .map(|page| {
+            [page["rank"].to_string(), page["priority"].to_string(), page["url"].as_str().unwrap().into()]
+        })
+        .collect();
+    let shown = "SELECT p.rank, p.priority_score::float8, e.url FROM pages p JOIN entries e ON e.id = p.id \
+        ORDER BY p.priority_score DESC, e.created, p.id";
+    let shown = schema.sql(shown).into_iter().map(|row| [row[0].clone(), row[1].clone(), row[2].clone()]);
+    let with_point = |number: String| if number.contains('.') { number } else { number + ".0" };
+    let shown: Vec<[String; 3]> =
+        shown.map(|[rank, priority, url]| [rank, with_point(priority), url]).collect();
+    assert_eq!(told, shown);
+    assert_eq!(schema.sql("SELECT DISTINCT status FROM tasks"), [["completed"]]);
+    assert_eq!(schema.sql("SELECT status, completed_tasks = total_pages FROM jobs"), [["completed", "t"]]);
+    assert_sound(&schema);
 }
 
 /// A host whose pages lead from one to the next, until there is enough.

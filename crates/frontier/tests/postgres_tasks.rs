@@ -152,6 +152,73 @@ async fn a_page_has_one_task_in_each_job() {
 }
 
 #[tokio::test]
+async fn many_tasks_of_one_statement_are_counted_together() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    let pages =
+        "INSERT INTO pages (domain_id, path) SELECT domain_id, '/' || n FROM jobs, generate_series(1, 300) n";
+    beside.sql.batch_execute(pages).await.unwrap();
+    let tasks = "INSERT INTO tasks (job_id, page_id, source_type, source_url) \
+        SELECT 'acme', id, 'link', 'acme.example' FROM pages WHERE job_id IS NULL";
+    beside
+        .sql
+        .batch_execute(&format!("BEGIN; {tasks}; SAVEPOINT s; DELETE FROM tasks; ROLLBACK TO s; COMMIT"))
+        .await
+        .unwrap();
+    beside.is_sound().await;
+    assert_eq!(beside.told("total_pages", "FROM jobs").await, ["301"]);
+    beside.sql.batch_execute("DELETE FROM tasks WHERE path LIKE '/1%'").await.unwrap();
+    beside.is_sound().await;
+    assert_eq!(
+        beside.told("count(*), sum(effective_priority)", "FROM prioritized_pending_tasks").await,
+        ["190 152.200"]
+    );
+    for path in ["/", "/2", "/3"] {
+        assert_eq!(beside.fetch(200, Vec::new()).await.0.url, format!("https://acme.example{path}"));
+    }
+}
+
+/// Some add by SQL while others claim and report: nobody fails, and nothing is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sql_and_workers_do_not_get_in_each_others_way() {
+    const HOSTS: usize = 4;
+    let mut beside = Beside::with_job(Order::Linked).await;
+    let store = std::sync::Arc::new(beside.schema.connect(forager_frontier::Settings::default()));
+    let start = beside.now;
+    let worker = tokio::spawn(async move {
+        let mut fetched = 0;
+        for turn in 1..60 {
+            let now = start + jiff::SignedDuration::from_secs(turn * 10);
+            let request = forager_frontier::verbs::LeaseRequest { max: HOSTS, ..Default::default() };
+            for leased in store.lease(&request, now).await.unwrap().leased {
+                let links = vec![link("https://h0.example/deep"), link("https://acme.example/deep")];
+                let report = forager_frontier::verbs::Report {
+                    token: leased.token.0,
+                    status: Some(200),
+                    links,
+                    ..Default::default()
+                };
+                store.complete(&[report], now).await.unwrap();
+                fetched += 1;
+            }
+        }
+        fetched
+    });
+    for number in 0..40 {
+        beside
+            .add("acme", &format!("h{}.example", number % HOSTS), &format!("/{number}"), ("link", Some(HOME)))
+            .await;
+    }
+    let mut fetched = worker.await.unwrap();
+    beside.now += jiff::SignedDuration::from_secs(1000);
+    while let Some(leased) = beside.lease().await {
+        beside.report(&leased, 200, Vec::new()).await;
+        fetched += 1;
+    }
+    assert_eq!(fetched, 43, "the homepage, forty that were added and two that were found");
+    beside.is_sound().await;
+}
+
+#[tokio::test]
 async fn setting_a_priority_has_a_page_crawled_sooner() {
     for (order, expected) in
         [(Order::Hierarchy, ["/b", "/a"]), (Order::Linked, ["/b", "/a"]), (Order::Fifo, ["/a", "/b"])]

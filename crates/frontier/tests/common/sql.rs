@@ -63,9 +63,14 @@ impl Beside {
     /// Has the next page fetched: with this status, and these links on it.
     pub async fn fetch(&mut self, status: u16, links: Vec<Link>) -> (Leased, Completed) {
         let leased = self.lease().await.expect("something is handed out");
-        let report = Report { token: leased.token.0, status: Some(status), links, ..Report::default() };
-        let completed = self.store.complete(&[report], self.now).await.unwrap().remove(0);
+        let completed = self.report(&leased, status, links).await;
         (leased, completed)
+    }
+
+    /// Says what came of a fetch.
+    pub async fn report(&self, leased: &Leased, status: u16, links: Vec<Link>) -> Completed {
+        let report = Report { token: leased.token.0, status: Some(status), links, ..Report::default() };
+        self.store.complete(&[report], self.now).await.unwrap().remove(0)
     }
 
     pub async fn rows(&self, statement: &str, params: &[&(dyn ToSql + Sync)]) -> Vec<Row> {
