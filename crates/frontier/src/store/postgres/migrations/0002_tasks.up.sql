@@ -122,7 +122,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION web_address(text) IS 'What a URL is requested as, what it is known by, its host with and without its port, and its path with its query; nothing where it is none, or not one that SQL can read';
 
-CREATE FUNCTION page_key(identity text) RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION page_key(identity text) RETURNS bytea LANGUAGE sql STABLE PARALLEL SAFE
 RETURN substr(sha256(convert_to(identity, 'UTF8')), 1, 16);
 COMMENT ON FUNCTION page_key(text) IS 'The key of an entry';
 
@@ -147,7 +147,7 @@ CREATE FUNCTION linked_priority(best integer, sources integer) RETURNS integer L
 RETURN CASE WHEN best = 1000 THEN 1000 ELSE least(999, best + greatest(sources - 1, 0)) END;
 COMMENT ON FUNCTION linked_priority(integer, integer) IS 'The priority of a page in mode linked: a little more for each further page that links to it';
 
-CREATE FUNCTION link_hash(page text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION link_hash(page text) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE
 RETURN ('x' || encode(substr(sha256(convert_to(page, 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint;
 COMMENT ON FUNCTION link_hash(text) IS 'By what pages that link are told apart: from their host and path';
 
@@ -162,23 +162,24 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION job_queues() IS 'The queues of jobs. A function, so that who locks a task locks its entry and nothing else';
 
-CREATE FUNCTION job_profile(job text) RETURNS json LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT p.body FROM catalog_rows p WHERE p.kind = 1 AND p.body ->> 'collection' = job ORDER BY p.number LIMIT 1;
-END;
+-- In PL/pgSQL, which plans them once for each session.
+CREATE FUNCTION job_profile(job text) RETURNS json LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+BEGIN
+    RETURN (SELECT p.body FROM catalog_rows p WHERE p.kind = 1 AND p.body ->> 'collection' = job ORDER BY p.number LIMIT 1);
+END $$;
 COMMENT ON FUNCTION job_profile(text) IS 'How a job harvests';
 
-CREATE FUNCTION job_seed(job text, OUT number integer, OUT url text) LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT s.number, s.body -> 'seed' ->> 'url' FROM catalog_rows s
+CREATE FUNCTION job_seed(job text, OUT number integer, OUT url text) LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+BEGIN
+    SELECT s.number, s.body -> 'seed' ->> 'url' INTO number, url FROM catalog_rows s
     WHERE s.kind = 2 AND (s.body -> 'seed' -> 'profiles')::jsonb ? job ORDER BY s.number LIMIT 1;
-END;
+END $$;
 COMMENT ON FUNCTION job_seed(text) IS 'Where a job starts';
 
-CREATE FUNCTION job_mode(job text) RETURNS text LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT coalesce(job_profile(job) ->> 'order', 'hierarchy');
-END;
+CREATE FUNCTION job_mode(job text) RETURNS text LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+BEGIN
+    RETURN coalesce(job_profile(job) ->> 'order', 'hierarchy');
+END $$;
 COMMENT ON FUNCTION job_mode(text) IS 'How a job orders its pages';
 
 CREATE FUNCTION job_domain(collection integer, job text) RETURNS integer
@@ -223,17 +224,30 @@ COMMENT ON COLUMN jobs.total_pages IS 'How many pages are known, fetched or not'
 
 -- Pages and tasks -------------------------------------------------------------------------------------------------------
 
+-- Numbers first, so that a page is found by its number through an index, whichever kind it is of.
+CREATE FUNCTION all_pages() RETURNS TABLE (id integer, domain_id integer, path text, priority integer, job_id text, number integer)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT i.id, coalesce(q.host, l.host), coalesce(l.path, substring(coalesce(e.identity, e.url) FROM '^[^:]+://[^/]*(.*)$')),
+        coalesce(e.priority, l.priority), c.body -> 'spec' ->> 'id', c.number
+    FROM (SELECT n.id FROM entries n UNION ALL SELECT n.id FROM loose_pages n) i
+    LEFT JOIN entries e ON e.id = i.id
+    LEFT JOIN (queues q JOIN catalog_rows c ON c.kind = 0 AND c.number = q.collection AND c.body #>> '{spec,job}' IS NOT NULL)
+        ON q.id = e.queue
+    LEFT JOIN loose_pages l ON l.id = i.id
+    WHERE c.number IS NOT NULL OR l.id IS NOT NULL;
+END;
+COMMENT ON FUNCTION all_pages() IS 'The pages of jobs, and those without a task';
+
 CREATE VIEW pages AS
-SELECT e.id,
-    j.domain_id,
-    substring(coalesce(e.identity, e.url) FROM '^[^:]+://[^/]*(.*)$') AS path,
-    (e.priority * 0.001)::numeric(4,3) AS priority_score,
-    j.job_id,
-    div(e.priority * coalesce((SELECT sum(n.queued + n.leased + n.done + n.failed) FROM counters n
-        WHERE n.collection = j.number), 0) + 500, 1000)::bigint AS rank
-FROM entries e JOIN job_queues() j ON j.queue = e.queue
-UNION ALL
-SELECT l.id, l.host, l.path, (l.priority * 0.001)::numeric(4,3), NULL, NULL FROM loose_pages l;
+SELECT p.id,
+    p.domain_id,
+    p.path,
+    (p.priority * 0.001)::numeric(4,3) AS priority_score,
+    p.job_id,
+    CASE WHEN p.number IS NOT NULL THEN div(p.priority * coalesce((SELECT sum(n.queued + n.leased + n.done + n.failed) FROM counters n
+        WHERE n.collection = p.number), 0) + 500, 1000)::bigint END AS rank
+FROM all_pages() p;
 COMMENT ON VIEW pages IS 'The pages of jobs: each job has its own, and ranks them by itself. Insert domain and path to add one, then a task to have it crawled';
 COMMENT ON COLUMN pages.path IS 'The path, and the query if there is one';
 COMMENT ON COLUMN pages.priority_score IS 'From 0 to 1; higher is sooner. Can be set, and is only ever raised. 0 in mode fifo, where only the order of arrival counts';
@@ -294,11 +308,10 @@ COMMENT ON COLUMN prioritized_pending_tasks.effective_priority IS 'The score of 
 
 -- Locks: the same, and in the same order, as Forager takes them ----------------------------------------------------------
 
-CREATE FUNCTION calls_lock() RETURNS bigint LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT ('x' || encode(substr(sha256(convert_to('forager ' || n.nspname || ' calls', 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = 'entries'::regclass;
-END;
+CREATE FUNCTION calls_lock() RETURNS bigint LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+BEGIN
+    RETURN ('x' || encode(substr(sha256(convert_to('forager ' || current_schema() || ' calls', 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
+END $$;
 COMMENT ON FUNCTION calls_lock() IS 'The number of the lock that all share who change entries, and that one has alone who changes a job';
 
 CREATE FUNCTION hold_host(host integer) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -375,32 +388,51 @@ END $$;
 COMMENT ON FUNCTION page_is_raised() IS 'Sets the priority of a page, if that raises it';
 CREATE TRIGGER page_is_raised INSTEAD OF UPDATE ON pages FOR EACH ROW EXECUTE FUNCTION page_is_raised();
 
+CREATE FUNCTION look_up(page integer, OUT host integer, OUT name text, OUT path text, OUT target text, OUT priority integer,
+    OUT address text, OUT job text, OUT status text, OUT mode text)
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    record json;
+BEGIN
+    SELECT l.host, h.key, l.path, l.target, l.priority INTO host, name, path, target, priority
+    FROM loose_pages l JOIN hosts h ON h.id = l.host WHERE l.id = page;
+    IF NOT FOUND THEN
+        SELECT q.host, h.key, coalesce(e.identity, e.url), substring(e.url FROM '^[^:]+://[^/]*(.*)$'), e.priority, e.record,
+            c.body -> 'spec' ->> 'id', c.body #>> '{spec,job,steering}'
+        INTO host, name, address, target, priority, record, job, status
+        FROM entries e JOIN queues q ON q.id = e.queue JOIN hosts h ON h.id = q.host
+        JOIN catalog_rows c ON c.kind = 0 AND c.number = q.collection
+        WHERE e.id = page AND c.body #>> '{spec,job}' IS NOT NULL;
+        address := regexp_replace(address, '^[^:]+://', '');
+        path := substring(address FROM '/.*$');
+        mode := job_mode(job);
+        -- What further links added to a page is its own; it hands on what its best link gave it.
+        IF mode = 'linked' THEN
+            priority := (record ->> 'bestLink')::integer;
+        END IF;
+    END IF;
+END $$;
+COMMENT ON FUNCTION look_up(integer) IS 'A page, and what it hands on to those it links to';
+
 CREATE FUNCTION see_page(page integer, source_type text, source integer, source_page text) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
-    target record;
+    target record := look_up(page);
     origin record;
     worth  integer;
-    mode   text;
 BEGIN
-    SELECT p.domain_id, p.path, p.job_id, d.name INTO target FROM pages p JOIN domains d ON d.id = p.domain_id WHERE p.id = page;
-    IF NOT (CASE WHEN target.job_id IS NULL
-            THEN EXISTS (SELECT 1 FROM jobs j WHERE j.status <> 'cancelled' AND j.domain_id = target.domain_id)
-            ELSE EXISTS (SELECT 1 FROM jobs j WHERE j.status <> 'cancelled' AND j.id = target.job_id) END) THEN
+    IF target.host IS NULL OR target.status = 'cancelled' OR (target.job IS NULL AND NOT EXISTS
+            (SELECT 1 FROM jobs j WHERE j.status <> 'cancelled' AND j.domain_id = target.host)) THEN
         RETURN;
     END IF;
-    PERFORM hold_host(target.domain_id);
-    mode := coalesce(job_mode(target.job_id), 'hierarchy');
-    -- What further links added to a page is its own; it hands on what its best link gave it.
-    SELECT p.path, d.name, CASE WHEN job_mode(p.job_id) = 'linked' THEN (e.record ->> 'bestLink')::integer
-            ELSE (p.priority_score * 1000)::integer END AS priority INTO origin
-    FROM pages p JOIN domains d ON d.id = p.domain_id LEFT JOIN entries e ON e.id = p.id AND p.job_id IS NOT NULL
-    WHERE p.id = see_page.source AND domain_of(d.name) = domain_of(target.name);
-    worth := found_priority(target.path = '/', source_type, origin.priority, origin.path = '/');
-    IF target.job_id IS NULL THEN
+    PERFORM hold_host(target.host);
+    origin := look_up(source);
+    worth := found_priority(target.path = '/', source_type,
+        CASE WHEN domain_of(origin.name) = domain_of(target.name) THEN origin.priority END, origin.path = '/');
+    IF target.job IS NULL THEN
         UPDATE loose_pages l SET priority = greatest(l.priority, worth) WHERE l.id = page;
     ELSE
-        PERFORM raise_entry(page, mode, worth, CASE WHEN source_type IN ('link', 'header') THEN source_page END);
+        PERFORM raise_entry(page, target.mode, worth, CASE WHEN source_type IN ('link', 'header') THEN source_page END);
     END IF;
 END $$;
 COMMENT ON FUNCTION see_page(integer, text, integer, text) IS 'Takes in that a page was found, on a page that may be known or not';
@@ -408,8 +440,7 @@ COMMENT ON FUNCTION see_page(integer, text, integer, text) IS 'Takes in that a p
 CREATE FUNCTION update_page_priority(p_page_id INTEGER, p_source_type TEXT, p_source_page_id INTEGER DEFAULT NULL)
 RETURNS VOID LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM see_page(p_page_id, p_source_type, p_source_page_id, (SELECT regexp_replace(coalesce(e.identity, e.url), '^[^:]+://', '')
-        FROM entries e JOIN job_queues() j ON j.queue = e.queue WHERE e.id = p_source_page_id));
+    PERFORM see_page(p_page_id, p_source_type, p_source_page_id, (look_up(p_source_page_id)).address);
 END $$;
 COMMENT ON FUNCTION update_page_priority(integer, text, integer) IS 'Raises a page that was found as a link, in a header, in a sitemap or otherwise, by the priority of the page it was found on. Does nothing while its job is cancelled';
 
@@ -534,26 +565,47 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION find_page(integer, text, text) IS 'The page of a job that a text means, by host and path';
 
-CREATE FUNCTION count_tasks(in_collection integer, in_queue integer, state integer, more integer) RETURNS void
+-- Row by row only what comes and goes is noted, and it is counted once for each statement: a row that all have in common,
+-- written for each task, would be a thousand versions that the next who reads has to step over.
+CREATE FUNCTION note_task(collection integer, queue integer, state integer, more integer) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    noted jsonb := coalesce(nullif(current_setting('forager.noted', true), ''), '{}');
+    which text := concat_ws(' ', collection, queue, state);
 BEGIN
-    -- When it can be claimed is worked out anew by the next who claims: that hangs on settings which are not here.
-    UPDATE queues q SET
-        queued = q.queued + CASE WHEN state = 0 THEN more ELSE 0 END,
-        done = q.done + CASE WHEN state = 2 THEN more ELSE 0 END,
-        failed = q.failed + CASE WHEN state = 3 THEN more ELSE 0 END,
-        first_due = least(q.first_due, n.now / 1000),
-        at = least(q.at, n.now),
-        wake_at = least(q.wake_at, n.now)
-    FROM (SELECT floor(extract(epoch FROM now()))::bigint * 1000 AS now) n
-    WHERE q.id = in_queue;
-    INSERT INTO counters AS c VALUES (in_collection, pg_backend_pid() % 64, CASE WHEN state = 0 THEN more ELSE 0 END, 0,
-            CASE WHEN state = 2 THEN more ELSE 0 END, CASE WHEN state = 3 THEN more ELSE 0 END, 0, 0, 0, 0)
-        ON CONFLICT (collection, shard) DO UPDATE SET queued = c.queued + excluded.queued,
-            done = c.done + excluded.done, failed = c.failed + excluded.failed;
-    PERFORM pg_notify(current_schema() || '_news', '');
+    noted := noted || jsonb_build_object(which, coalesce((noted ->> which)::integer, 0) + more);
+    PERFORM set_config('forager.noted', noted::text, true);
 END $$;
-COMMENT ON FUNCTION count_tasks(integer, integer, integer, integer) IS 'Counts entries that come or go, and wakes who waits';
+COMMENT ON FUNCTION note_task(integer, integer, integer, integer) IS 'Notes that an entry comes or goes, until the statement is over';
+
+CREATE FUNCTION tasks_are_counted() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    noted jsonb := nullif(nullif(current_setting('forager.noted', true), ''), '{}');
+    second bigint := floor(extract(epoch FROM now()));
+BEGIN
+    IF noted IS NULL THEN
+        RETURN NULL;
+    END IF;
+    PERFORM set_config('forager.noted', '', true);
+    -- When a queue can be claimed is worked out anew by the next who claims: that hangs on settings which are not here.
+    UPDATE queues q SET queued = q.queued + n.queued, done = q.done + n.done, failed = q.failed + n.failed,
+        first_due = least(q.first_due, second), at = least(q.at, second * 1000), wake_at = least(q.wake_at, second * 1000)
+    FROM (SELECT split_part(key, ' ', 2)::integer AS id, sum(value::integer) FILTER (WHERE key LIKE '% 0') AS queued,
+            sum(value::integer) FILTER (WHERE key LIKE '% 2') AS done, sum(value::integer) FILTER (WHERE key LIKE '% 3') AS failed
+        FROM jsonb_each_text(noted) GROUP BY 1) m
+    CROSS JOIN LATERAL (SELECT m.id, coalesce(m.queued, 0) AS queued, coalesce(m.done, 0) AS done, coalesce(m.failed, 0) AS failed) n
+    WHERE q.id = n.id;
+    INSERT INTO counters AS c
+    SELECT split_part(key, ' ', 1)::integer, pg_backend_pid() % 64, coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 0'), 0), 0,
+        coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 2'), 0), coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 3'), 0), 0, 0, 0, 0
+    FROM jsonb_each_text(noted) GROUP BY 1 ORDER BY 1
+    ON CONFLICT (collection, shard) DO UPDATE SET queued = c.queued + excluded.queued,
+        done = c.done + excluded.done, failed = c.failed + excluded.failed;
+    PERFORM pg_notify(current_schema() || '_news', '');
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION tasks_are_counted() IS 'Counts what a statement added and deleted, and wakes who waits';
+CREATE TRIGGER tasks_are_counted AFTER INSERT OR DELETE ON tasks FOR EACH STATEMENT EXECUTE FUNCTION tasks_are_counted();
 
 CREATE FUNCTION task_is_queued() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -575,14 +627,11 @@ BEGIN
     END IF;
     PERFORM pg_advisory_xact_lock_shared(calls_lock());
     job := job_of_sql(NEW.job_id);
-    SELECT p.domain_id, p.path, p.job_id, p.priority_score, d.name,
-        coalesce(l.target, substring(e.url FROM '^[^:]+://[^/]*(.*)$')) AS target INTO page
-    FROM pages p JOIN domains d ON d.id = p.domain_id LEFT JOIN loose_pages l ON l.id = p.id LEFT JOIN entries e ON e.id = p.id
-    WHERE p.id = NEW.page_id;
-    IF NOT FOUND THEN
+    page := look_up(NEW.page_id);
+    IF page.host IS NULL THEN
         RAISE EXCEPTION 'there is no page %', coalesce(NEW.page_id::text, 'NULL') USING ERRCODE = 'foreign_key_violation';
     END IF;
-    PERFORM hold_host(page.domain_id);
+    PERFORM hold_host(page.host);
     IF page.path LIKE '%?%' AND ((job.profile ->> 'sort_query')::boolean OR job.profile #>> '{strip_params,0}' IS NOT NULL) THEN
         RAISE EXCEPTION 'job % does not take queries as they are', quote_literal(NEW.job_id)
             USING ERRCODE = 'feature_not_supported', HINT = 'add the page with `forager discover`';
@@ -592,17 +641,17 @@ BEGIN
     address := web_address(substring(job.seed_url FROM '^[^:]+') || '://'
         || CASE WHEN start.host = page.name THEN start.authority ELSE page.name END || page.target);
     is_home := page.path = '/';
-    worth := greatest(found_priority(is_home, NEW.source_type, NULL, false), CASE WHEN page.job_id IS NULL THEN (page.priority_score * 1000)::integer END);
-    SELECT q.id INTO queue_id FROM queues q WHERE q.collection = job.number AND q.host = page.domain_id;
+    worth := greatest(found_priority(is_home, NEW.source_type, NULL, false), CASE WHEN page.job IS NULL THEN page.priority END);
+    SELECT q.id INTO queue_id FROM queues q WHERE q.collection = job.number AND q.host = page.host;
     IF NOT FOUND THEN
         queue_id := nextval('queue_numbers');
-        INSERT INTO queues (id, collection, host) VALUES (queue_id, job.number, page.domain_id);
+        INSERT INTO queues (id, collection, host) VALUES (queue_id, job.number, page.host);
     END IF;
     SELECT e.id INTO entry FROM entries e WHERE e.queue = queue_id AND e.key = page_key(address.identity);
     IF FOUND THEN
         PERFORM raise_entry(entry, job.mode, worth, NULL);
     ELSE
-        entry := CASE WHEN page.job_id IS NULL THEN NEW.page_id ELSE nextval('entry_numbers') END;
+        entry := CASE WHEN page.job IS NULL THEN NEW.page_id ELSE nextval('entry_numbers') END;
         SELECT e.id, e.depth, e.hops INTO source FROM entries e WHERE e.id = find_page(job.number, job.seed_url, NEW.source_url);
         INSERT INTO entries (id, queue, key, url, identity, ready, priority, due, tie, seed, depth, hops, risk, is_hub, harvest,
             created, how, source, length, record)
@@ -613,12 +662,12 @@ BEGIN
             1, false, job.harvest, second, how, source.id, (job.profile ->> 'length')::integer,
             CASE WHEN job.mode = 'linked' THEN (new_record(second, how, source.id, (job.profile ->> 'length')::integer)
                 || jsonb_build_object('bestLink', worth))::json END);
-        PERFORM count_tasks(job.number, queue_id, 0, 1);
+        PERFORM note_task(job.number, queue_id, 0, 1);
     END IF;
     DELETE FROM loose_pages l WHERE l.id = NEW.page_id;
     -- What was given about the source stays, for the trigger that comes next.
-    SELECT t.id, t.page_id, t.path, t.status, t.created_at, t.retry_count
-    INTO NEW.id, NEW.page_id, NEW.path, NEW.status, NEW.created_at, NEW.retry_count FROM tasks t WHERE t.id = entry;
+    SELECT e.id, e.id, page.path, (ARRAY['pending', 'running', 'completed', 'failed'])[e.state + 1], to_timestamp(e.created), e.tries
+    INTO NEW.id, NEW.page_id, NEW.path, NEW.status, NEW.created_at, NEW.retry_count FROM entries e WHERE e.id = entry;
     RETURN NEW;
 END $$;
 COMMENT ON FUNCTION task_is_queued() IS 'Puts a page into the queue of a job. One that is there already is raised, if this raises it, and its number is given';
@@ -634,8 +683,7 @@ BEGIN
         SELECT find_page(c.number, (job_seed(NEW.job_id)).url, NEW.source_url) INTO v_source
         FROM catalog_rows c WHERE c.kind = 0 AND c.body -> 'spec' ->> 'id' = NEW.job_id;
         -- A page that is not known counts as one that links, all the same.
-        SELECT coalesce((SELECT regexp_replace(coalesce(e.identity, e.url), '^[^:]+://', '') FROM entries e WHERE e.id = v_source),
-            a.authority || a.path) INTO v_name FROM web_address(NEW.source_url) a;
+        v_name := coalesce((look_up(v_source)).address, (SELECT a.authority || a.path FROM web_address(NEW.source_url) a));
         PERFORM see_page(NEW.page_id, NEW.source_type, v_source, v_name);
     END IF;
     RETURN NEW;
@@ -653,7 +701,7 @@ BEGIN
     IF EXISTS (SELECT 1 FROM entries e WHERE e.id = OLD.id AND e.state = 1) THEN
         RAISE EXCEPTION 'task % is being fetched', OLD.id USING ERRCODE = 'object_in_use', HINT = 'try again when that is over';
     END IF;
-    PERFORM count_tasks(entry.number, entry.queue, e.state, -1) FROM entries e WHERE e.id = OLD.id;
+    PERFORM note_task(entry.number, entry.queue, e.state, -1) FROM entries e WHERE e.id = OLD.id;
     DELETE FROM entries e WHERE e.id = OLD.id;
     RETURN OLD;
 END $$;
