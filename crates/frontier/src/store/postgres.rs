@@ -298,8 +298,10 @@ impl Postgres {
         numbers.keep_unused(view.changes.used);
         self.commit(session, &written).await?;
         self.gave_turn(view.last_turn);
-        if written.is_news {
+        if written.is_news || view.changes.queues_something() {
             self.shared.bell.send_modify(|count| *count += 1);
+        }
+        if written.is_news {
             self.shared.heard.fetch_add(1, Ordering::Relaxed);
             self.shared.news.notify_one();
         }

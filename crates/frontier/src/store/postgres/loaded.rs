@@ -7,7 +7,7 @@ use super::numbers::Numbered;
 use super::wants::{StretchKey, Wants};
 use crate::catalog::Catalog;
 use crate::engine::{Counts, Outlook, Wanted};
-use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, Token};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::host::Host;
 use crate::moment::Moment;
 use crate::verbs::{EventRow, FetchRow, Tally};
@@ -150,6 +150,11 @@ impl Loaded {
 }
 
 impl Changes {
+    /// Whether an entry came into a queue, or moved in it.
+    pub(super) fn queues_something(&self) -> bool {
+        self.entries.values().flatten().any(|row| row.standing.state == State::Queued)
+    }
+
     /// Whether there is nothing to write.
     pub(super) fn are_none(&self) -> bool {
         self.catalog.is_none()
