@@ -139,14 +139,16 @@ impl Postgres {
     }
 
     async fn look_at_everything(&self) -> Result<Checked, Failure> {
-        const AS_OF_NOW: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
         const COUNTS: &str = "SELECT (SELECT count(*) FROM @entries), (SELECT count(*) FROM @queues), \
             (SELECT count(*) FROM @hosts), (SELECT count(*) FROM @entries WHERE state = 1), \
             (SELECT count(*) FROM @entries WHERE record IS NOT NULL)";
         const VERSION: &str = "SELECT version FROM @catalog";
         let mut session = self.shared.session().await?;
         session.begin(PATIENCE, []).await?;
-        session.run(AS_OF_NOW).await?;
+        // Another transaction, as of one moment: what the first one has run already binds it to be as it began.
+        let millis = PATIENCE.as_millis();
+        let as_of_now = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        session.run(&format!("{as_of_now}; SET LOCAL statement_timeout = {millis}")).await?;
         let mut checked = Checked::default();
         for row in session.query(COUNTS, &[]).await? {
             let count = |column: usize| {
