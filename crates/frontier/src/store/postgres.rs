@@ -419,29 +419,37 @@ impl Postgres {
 
     /// Whether a transaction whose end was not heard of was committed.
     async fn is_committed(&self, transaction: &str) -> Result<bool, Failure> {
-        const FATE: &str = "SELECT pg_xact_status($1::text::xid8)";
-        for pause in (0..).map(|round| Duration::from_millis(50 << round.min(6))) {
-            let Ok(session) = self.shared.session().await else {
-                tokio::time::sleep(pause).await;
-                continue;
-            };
-            match session.query(FATE, &[(&transaction, Type::TEXT)]).await {
-                Ok(rows) => {
-                    let fate: Option<String> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
-                    match fate.as_deref() {
-                        Some("committed") => return Ok(true),
-                        Some("in progress") => {}
-                        _ => return Ok(false),
-                    }
+        let mut attempt = Attempt::default();
+        loop {
+            let problem = match self.fate(transaction).await {
+                Ok(Some(is_committed)) => return Ok(is_committed),
+                Ok(None) => "it is still being committed".to_owned(),
+                Err(Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)))
+                    if is_lost(&cause) =>
+                {
+                    describe(&cause)
                 }
-                // A server that took over knows nothing of a transaction that never reached it.
-                Err(cause) if cause.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => return Ok(false),
-                Err(cause) if is_lost(&cause) => {}
-                Err(cause) => return Err(cause.into()),
-            }
-            tokio::time::sleep(pause).await;
+                Err(failure) => return Err(failure),
+            };
+            let problem = format!("whether a change was made is not known: {problem}");
+            self.shared.pause(&mut attempt, &problem).await.map_err(Failure::Call)?;
         }
-        Ok(false)
+    }
+
+    /// Whether a transaction was committed; none if it is not through.
+    async fn fate(&self, transaction: &str) -> Result<Option<bool>, Failure> {
+        const FATE: &str = "SELECT pg_xact_status($1::text::xid8)";
+        let session = self.shared.session().await?;
+        let rows = match session.query(FATE, &[(&transaction, Type::TEXT)]).await {
+            // A server that took over knows nothing of a transaction that never reached it.
+            Err(cause) if cause.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => return Ok(Some(false)),
+            rows => rows?,
+        };
+        let fate: Option<String> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
+        Ok(match fate.as_deref() {
+            Some("in progress") => None,
+            fate => Some(fate == Some("committed")),
+        })
     }
 
     /// Sets aside the numbers that a call wants.
@@ -562,7 +570,13 @@ impl Postgres {
             Failure::Pool(PoolError::Backend(cause)) if is_lost(&cause) => {
                 self.shared.pause(attempt, &describe(&cause)).await
             }
-            Failure::Database(cause) => Err(Error::Database { problem: describe(&cause) }),
+            Failure::Database(cause) => {
+                if is_about_tables(&cause) {
+                    // Another version of the program may have changed them meanwhile.
+                    self.shared.ensure_migrated().await?;
+                }
+                Err(Error::Database { problem: describe(&cause) })
+            }
             Failure::Pool(cause) => Err(Error::Database { problem: cause.to_string() }),
         }
     }
@@ -831,7 +845,23 @@ fn is_lost(cause: &PgError) -> bool {
         return cause.is_closed()
             || std::error::Error::source(cause).is_some_and(|source| source.is::<std::io::Error>());
     };
-    code.code().starts_with("08") || code.code().starts_with("57P")
+    // A server that has no room will have some again; one that ended a transaction for its idleness takes another.
+    let is_temporary =
+        [SqlState::TOO_MANY_CONNECTIONS, SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT].contains(code);
+    is_temporary || code.code().starts_with("08") || code.code().starts_with("57P")
+}
+
+/// Whether the tables are not those that this program knows.
+fn is_about_tables(cause: &PgError) -> bool {
+    cause.code().is_some_and(|code| {
+        [
+            SqlState::UNDEFINED_TABLE,
+            SqlState::UNDEFINED_COLUMN,
+            SqlState::INVALID_SCHEMA_NAME,
+            SqlState::FEATURE_NOT_SUPPORTED,
+        ]
+        .contains(code)
+    })
 }
 
 /// Whether others got in the way, so that it may work the next time.
