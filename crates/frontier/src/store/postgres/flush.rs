@@ -41,7 +41,7 @@ pub(super) async fn flush(
     change_entries(session, view).await?;
     change_hosts(session, changes).await?;
     let queues = queues_to_refresh(view, woken);
-    let mut is_news = changes.catalog.is_some();
+    let mut is_news = changes.catalog.is_some() || !changes.new_entries.is_empty();
     is_news |= refresh(session, view, &queues).await?;
     notes(session, changes).await?;
     logs(session, changes).await?;
