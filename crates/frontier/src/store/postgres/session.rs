@@ -63,10 +63,11 @@ impl Session {
     pub(super) async fn begin(&mut self, timeout: Duration) -> Result<(), PgError> {
         self.is_open = true;
         let millis = timeout.as_millis();
-        // In one message, and for this transaction only: a pooler may give the next one to another connection.
+        // In one message, and for this transaction only: a pooler may give the next one to another connection. Calls go
+        // by indexes even where the server believes that a table is small: it is not for long.
         let begin = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {millis}; \
-             SET LOCAL idle_in_transaction_session_timeout = {millis}"
+             SET LOCAL idle_in_transaction_session_timeout = {millis}; SET LOCAL enable_seqscan = off"
         );
         self.connection().batch_execute(&begin).await
     }
