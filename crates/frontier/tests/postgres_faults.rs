@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use common::heard::{self, Heard, said_by};
-use common::postgres::{InSchema, apart, client, new_database, sql};
+use common::postgres::{Cluster, InSchema, apart, client, new_database, script, sql};
 use common::setting;
 use common::shop::{Clock as _, Floor, Local, audit, begin, lives, see, start};
 use forager_frontier::host::HostSettings;
@@ -20,34 +20,6 @@ use forager_frontier::verbs::{HostChange, LeaseRequest, Link, Page};
 use forager_frontier::{Frontier, Postgres, Settings};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
-
-/// A server of the test's own.
-struct Cluster {
-    folder: String,
-    url: String,
-}
-
-fn script(words: &[&str]) -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres");
-    let output = Command::new(path).args(words).stderr(Stdio::inherit()).output().unwrap();
-    assert!(output.status.success(), "scripts/postgres {words:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-impl Cluster {
-    fn start() -> Self {
-        let folder = std::env::temp_dir().join(format!("forager-test-{:016x}", rand::random::<u64>()));
-        let folder = folder.display().to_string();
-        let url = script(&["start", &folder]);
-        Self { folder, url }
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        script(&["stop", &self.folder]);
-    }
-}
 
 /// Lets workers go about their work while something is done to them, and audits what they were told.
 fn under_load<F: Future<Output = ()> + Send>(
