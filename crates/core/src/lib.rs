@@ -21,6 +21,7 @@
 pub mod hierarchy;
 pub mod merge;
 pub mod order;
+pub mod patterns;
 pub mod read;
 pub mod scope;
 pub mod score;
@@ -30,6 +31,5 @@ pub mod time;
 pub mod top;
 pub mod url;
 
-mod patterns;
 #[cfg(test)]
 mod purity;

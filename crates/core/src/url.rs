@@ -29,7 +29,7 @@ pub const MAX_URL_BYTES: usize = 65_536;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It cannot be parsed, or is relative.
-    #[error("{text:?} is not an absolute URL: {cause}")]
+    #[error("{text:?} is not an absolute URL: {}", in_words(*cause))]
     Invalid {
         /// The text, shortened.
         text: String,
@@ -37,7 +37,7 @@ pub enum UrlError {
         cause: url::ParseError,
     },
     /// It is a URL of another scheme, such as `mailto:`.
-    #[error("{text:?} is not an http or https URL")]
+    #[error("{text:?} is not an http or https URL{}", hint(text))]
     Scheme {
         /// The text, shortened.
         text: String,
@@ -48,6 +48,21 @@ pub enum UrlError {
         /// Its length.
         bytes: usize,
     },
+}
+
+/// What the parser says, and what to do about it.
+fn in_words(cause: url::ParseError) -> String {
+    match cause {
+        url::ParseError::RelativeUrlWithoutBase => "write https:// or http:// before it".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// `localhost:8080/a` is a URL of the scheme `localhost` to a parser, and a host and its port to people.
+fn hint(text: &str) -> &'static str {
+    let port = text.split_once(':').map(|(_, after)| after.split(['/', '?', '#']).next().unwrap_or_default());
+    let is_port = port.is_some_and(|port| port.parse::<u16>().is_ok());
+    if is_port { "; write https:// or http:// before it if that is a host and its port" } else { "" }
 }
 
 /// What is requested: parsed as browsers do (WHATWG), http or https, without its fragment.

@@ -93,6 +93,22 @@ fn what_is_no_absolute_web_url_is_refused() {
 }
 
 #[test]
+fn whoever_leaves_out_the_scheme_is_told_to_write_it() {
+    let table = [
+        ("www.example.org/a", true),
+        ("localhost:8080/x", true),
+        ("example.org:80", true),
+        ("mailto:me@example.org", false),
+        ("ftp://example.org:21/", false),
+        ("http://[x", false),
+    ];
+    for (text, is_told) in table {
+        let told = FetchUrl::parse(text).unwrap_err().to_string();
+        assert_eq!(told.contains("write https:// or http:// before it"), is_told, "{told}");
+    }
+}
+
+#[test]
 fn a_url_may_be_long_but_not_endless() {
     let of_bytes = |bytes: usize| format!("https://example.org/{}", "a".repeat(bytes - 20));
     for bytes in [8_000, 8_193, MAX_URL_BYTES] {

@@ -1,8 +1,9 @@
 //! Proof of politeness, from the log of fetches.
 //!
 //! What is proved: no host had more fetches under way than its limit, no two requests to a host were closer
-//! together than its gap, and no page was fetched that the robots.txt of the time forbids. The limits are those
-//! that were in force when a fetch was made, as the log has them.
+//! together than its gap, none was sent while its host was to be left alone because it had failed or asked for a
+//! pause, and no page was fetched that the robots.txt of the time forbids. The limits are those that were in force when
+//! a fetch was made, as the log has them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +13,7 @@ use forager_frontier::Moment;
 use forager_frontier::verbs::FetchRow;
 use serde::Serialize;
 
-use crate::robots::{Word, origin};
+use crate::robots::{Label, origin};
 
 /// What an audit found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -91,6 +92,8 @@ struct Span {
     url: String,
     /// The gap and limit in force; none if the request may not have been sent at all.
     limits: Option<(u64, u32)>,
+    /// Until when the host is to be left alone after its answer.
+    pause: Option<Moment>,
 }
 
 /// What is known of the robots.txt of an origin.
@@ -123,34 +126,36 @@ impl<'f> Auditor<'f> {
         evidence.bytes += row.bytes;
         evidence.first = evidence.first.min(row.started);
         evidence.last = evidence.last.max(row.started);
-        match Word::of(&row.robots) {
-            Some(word) => {
+        match Label::of(&row.robots) {
+            Some(label) => {
                 evidence.robots_read += 1;
-                self.learn(&row, &word);
+                self.learn(&row, &label);
             }
             None => self.check_allowed(&row),
         }
         let limits = Some((row.least_gap, row.most_in_flight));
-        let span = Span { started: row.started, ended: row.ended, url: row.url, limits };
+        let (started, ended, pause) = (row.started, row.ended, row.back_off_until);
+        let span = Span { started, ended, url: row.url, limits, pause };
         self.hosts.entry(row.host).or_default().push(span);
     }
 
     /// Takes in a page that may have been fetched.
     pub fn abandoned(&mut self, page: Abandoned) {
-        let span = Span { started: page.from, ended: page.until, url: page.url, limits: None };
+        let Abandoned { url, from: started, until: ended, .. } = page;
+        let span = Span { started, ended, url, limits: None, pause: None };
         self.hosts.entry(page.host).or_default().push(span);
     }
 
     /// What robots.txt said from then on.
-    fn learn(&mut self, row: &FetchRow, word: &Word<'_>) {
-        let file = word.file.and_then(|key| (self.files)(key));
+    fn learn(&mut self, row: &FetchRow, label: &Label<'_>) {
+        let file = label.file.and_then(|key| (self.files)(key));
         let known = match (file, row.result.parse::<u16>()) {
             (Some(body), _) => Known::File(Box::new(Robots::parse(&body, &self.token))),
             (None, Ok(status)) if (400..500).contains(&status) && status != 429 => Known::Nothing,
             // Out of reach, or on its way elsewhere: what was known before counts on.
             _ => return,
         };
-        self.rules.insert(word.origin.to_owned(), known);
+        self.rules.insert(label.origin.to_owned(), known);
     }
 
     fn check_allowed(&mut self, row: &FetchRow) {
@@ -181,6 +186,7 @@ impl<'f> Auditor<'f> {
             spans.sort_by_key(|span| span.started);
             let shortest_gap = self.check_gaps(&host, &spans);
             let most_in_flight = self.check_in_flight(&host, &spans);
+            self.check_pauses(&host, &spans);
             if let Some(evidence) = self.evidence.get_mut(&host) {
                 (evidence.shortest_gap, evidence.most_in_flight) = (shortest_gap, most_in_flight);
             }
@@ -231,6 +237,27 @@ impl<'f> Auditor<'f> {
     }
 }
 
+impl Auditor<'_> {
+    /// Requests to one host, by time: none is sent between an answer that asked for a pause and its end.
+    fn check_pauses(&mut self, host: &str, spans: &[Span]) {
+        let mut asked: Vec<&Span> = spans.iter().filter(|span| span.pause.is_some()).collect();
+        asked.sort_by_key(|span| span.ended);
+        let mut asked = asked.into_iter().peekable();
+        let mut longest: Option<&Span> = None;
+        for span in spans.iter().filter(|span| span.limits.is_some()) {
+            while let Some(earlier) = asked.next_if(|earlier| earlier.ended < span.started) {
+                longest = longest.into_iter().chain([earlier]).max_by_key(|span| span.pause);
+            }
+            let Some((earlier, until)) = longest.and_then(|span| Some((span, span.pause?))) else { continue };
+            if span.started < until {
+                let what = format!("the host was to be left alone until {until}, after {}", earlier.url);
+                let (host, url) = (host.to_owned(), span.url.clone());
+                self.violations.push(Violation { host, url, at: span.started, what });
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,7 +269,7 @@ mod tests {
     }
 
     fn robots(started: u64) -> FetchRow {
-        let robots = Word { file: Some("robots.txt x"), origin: "http://a.no" }.to_string();
+        let robots = Label { file: Some("robots.txt x"), origin: "http://a.no" }.to_string();
         FetchRow { robots, url: "http://a.no/robots.txt".into(), ..page(started, started + 10, "/") }
     }
 
@@ -302,9 +329,44 @@ mod tests {
     }
 
     #[test]
+    fn a_fetch_during_a_pause_is_named() {
+        let busy = |started, ended, until| FetchRow {
+            back_off_until: Some(at(until)),
+            result: "503".into(),
+            ..page(started, ended, "/busy")
+        };
+        let told =
+            |until: u64| format!("the host was to be left alone until {}, after http://a.no/busy", at(until));
+        let table: [(&str, Vec<FetchRow>, Vec<String>); 6] = [
+            ("in the pause", vec![busy(1000, 1500, 9000), page(8999, 9100, "/a")], vec![told(9000)]),
+            ("when it is over", vec![busy(1000, 1500, 9000), page(9000, 9100, "/a")], vec![]),
+            ("under way before", vec![busy(1000, 2500, 9000), page(2500, 9100, "/a")], vec![]),
+            (
+                "the longest of two counts",
+                vec![busy(1000, 1500, 9000), busy(1000 + 1000, 2500, 5000), page(6000, 6100, "/a")],
+                vec![told(9000), told(9000)],
+            ),
+            (
+                "each is named",
+                vec![busy(1000, 1500, 9000), page(3000, 3100, "/a"), page(5000, 5100, "/b")],
+                vec![told(9000), told(9000)],
+            ),
+            (
+                "another host",
+                vec![busy(1000, 1500, 9000), FetchRow { host: "b.no".into(), ..page(3000, 3100, "/a") }],
+                vec![],
+            ),
+        ];
+        for (name, mut rows, want) in table {
+            rows.insert(0, robots(0));
+            assert_eq!(audit(rows), want, "{name}");
+        }
+    }
+
+    #[test]
     fn a_missing_file_allows_everything_and_a_broken_one_changes_nothing() {
         let answer = |started, result: &str| {
-            let word = Word { file: None, origin: "http://a.no" }.to_string();
+            let word = Label { file: None, origin: "http://a.no" }.to_string();
             FetchRow { robots: word, result: result.into(), ..robots(started) }
         };
         assert_eq!(audit(vec![answer(0, "404"), page(1000, 1100, "/private/x")]), Vec::<String>::new());

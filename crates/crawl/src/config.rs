@@ -10,7 +10,7 @@ pub struct CrawlConfig {
     pub product_token: String,
     /// How many fetches may be under way altogether.
     pub at_once: usize,
-    /// How long a page is held: longer than any fetch takes.
+    /// How long a page is held without a word: then it goes to others. What takes longer is held on to in time.
     pub hold: Interval,
 }
 

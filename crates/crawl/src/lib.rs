@@ -26,4 +26,4 @@ pub mod visit;
 pub use config::{CrawlConfig, Error};
 pub use options::PageOptions;
 pub use run::{Crawler, Ended, Stop, Work};
-pub use told::{Found, PageLine, Watcher};
+pub use told::{Found, NotFetched, PageLine, Watcher};

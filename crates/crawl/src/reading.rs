@@ -11,9 +11,10 @@ use forager_fetch::links::{self, LinkOptions, PageLinks};
 use forager_fetch::sitemap;
 use forager_frontier::Moment;
 use forager_frontier::entry::{How, Validators};
-use forager_frontier::verbs::{Difference, Link};
+use forager_frontier::verbs::{Action, Difference, Link};
 
 use crate::options::PageOptions;
+use crate::told::Found;
 
 /// What was made of an answer.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,12 @@ pub struct Reading {
     pub redirect: Option<String>,
     /// What the server knows this version by.
     pub validators: Validators,
+    /// Links that cannot or may not be followed, and why.
+    pub skipped: Vec<Found>,
+    /// What is wrong with a sitemap.
+    pub problems: Vec<String>,
+    /// What it has that the protocol does not allow.
+    pub remarks: Vec<sitemap::Problem>,
 }
 
 /// Reads an answer to a request for `url`. A page that was found as a listing is read as a sitemap.
@@ -64,6 +71,8 @@ impl Reading {
             let target = target.as_str().to_owned();
             self.fingerprint = Some(known_by(&Fingerprint::of_bytes(target.as_bytes())));
             self.redirect = Some(target.clone());
+            // So that a change says where it led before, and where it leads now.
+            self.text = Some(format!("{REDIRECTS}{target}"));
             // A sitemap that has moved is still one.
             let how = if how == How::Listing { How::Listing } else { How::Redirect };
             self.links.push(Link { url: target, how, ..Link::default() });
@@ -72,6 +81,12 @@ impl Reading {
 
     fn read_listing(&mut self, response: &Response, url: &FetchUrl) {
         let listing = sitemap::read(&response.body, url, response.content_type());
+        self.problems = listing.problems.iter().map(ToString::to_string).collect();
+        let further = listing.further_problems + listing.further_remarks;
+        if further > 0 {
+            self.problems.push(format!("and {further} more"));
+        }
+        self.remarks = listing.remarks;
         let link = |how| {
             move |item: sitemap::Item| Link {
                 url: item.url.as_str().to_owned(),
@@ -97,9 +112,33 @@ impl Reading {
         if form == Form::Html {
             let mut page = links::extract(text, url, &link_options(token));
             self.title = page.title.take();
-            self.links = follow_links(page, response, options, token);
+            let unusable = std::mem::take(&mut page.unusable).into_iter();
+            self.skipped = unusable.map(|link| Found::new(link.href, Action::Invalid, link.why)).collect();
+            self.follow_links(page, response, options, token);
         }
         self.recognise(response, (form, text), options);
+    }
+
+    /// The links of a page that may be followed.
+    fn follow_links(&mut self, page: PageLinks, response: &Response, options: &PageOptions, token: &str) {
+        let tags = response.headers.get_all("x-robots-tag");
+        let tags = tags.iter().filter_map(|value| value.to_str().ok());
+        let none =
+            options.reading.respect_meta_robots && Directives::read(tags, &page.robots_meta, token).nofollow;
+        for link in page.links {
+            let obstacle = match link.rel.nofollow && options.reading.respect_nofollow {
+                _ if none => Some("the page asks for no link to be followed"),
+                true => Some("the link is nofollow"),
+                false => None,
+            };
+            match obstacle {
+                None => self.links.push(to_queue(link)),
+                Some(why) if self.skipped.len() < MOST_SKIPPED => {
+                    self.skipped.push(Found::new(link.url.as_str().to_owned(), Action::Ignored, why));
+                }
+                Some(_) => {}
+            }
+        }
     }
 
     /// What the page is known by, and what it says. To read its content takes longer than all the rest, and
@@ -119,24 +158,18 @@ fn link_options(token: &str) -> LinkOptions {
     LinkOptions { product_token: token.to_owned(), ..LinkOptions::default() }
 }
 
-/// The links of a page that may be followed.
-fn follow_links(page: PageLinks, response: &Response, options: &PageOptions, token: &str) -> Vec<Link> {
-    let tags = response.headers.get_all("x-robots-tag");
-    let tags = tags.iter().filter_map(|value| value.to_str().ok());
-    if options.reading.respect_meta_robots && Directives::read(tags, &page.robots_meta, token).nofollow {
-        return Vec::new();
-    }
-    let wanted =
-        page.links.into_iter().filter(|link| !(options.reading.respect_nofollow && link.rel.nofollow));
-    let link = |link: links::Link| Link {
+/// How many links of a page that are not followed are told one by one.
+const MOST_SKIPPED: usize = 10 * links::MAX_UNUSABLE;
+
+fn to_queue(link: links::Link) -> Link {
+    Link {
         url: link.url.as_str().to_owned(),
         how: if link.kind == links::Kind::Refresh { How::Redirect } else { How::Link },
         in_header: link.in_header,
         text: link.text,
         title: link.title,
         ..Link::default()
-    };
-    wanted.map(link).collect()
+    }
 }
 
 fn validators(response: &Response) -> Validators {
@@ -144,6 +177,14 @@ fn validators(response: &Response) -> Validators {
         etag: response.etag().map(str::to_owned),
         last_modified: response.last_modified().map(str::to_owned),
     }
+}
+
+/// What a page says that redirects.
+const REDIRECTS: &str = "redirects to ";
+
+/// Where a page redirected to that said this.
+pub fn redirected_to(text: &str) -> Option<&str> {
+    text.strip_prefix(REDIRECTS).filter(|target| !target.contains('\n'))
 }
 
 /// A fingerprint as the queue keeps it: the version of the rules, the content, the exact bytes.

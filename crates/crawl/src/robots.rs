@@ -1,13 +1,14 @@
 //! The robots.txt of every site: asked for when it is needed, kept for others and for later.
 
+mod kept;
+
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Http, Request, Response};
-use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Rules, of_answer};
+use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Robots, Rules, of_answer};
 use forager_frontier::verbs::{FetchRow, Note, Visit};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
@@ -15,7 +16,11 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::clock::Clock;
 use crate::config::Result;
-use crate::pace::Pace;
+use crate::pace::{Pace, Round};
+
+use kept::kept;
+pub(crate) use kept::{Label, names};
+pub use kept::{Word, file_key, known, note_key, origin, robots_url};
 
 /// How many redirects of robots.txt are followed.
 const MOST_REDIRECTS: usize = 5;
@@ -31,8 +36,19 @@ pub struct Found {
     pub rules: Arc<Rules>,
     /// Whether the host was just asked for them, so that it has to be left alone for a while.
     pub was_asked: bool,
-    /// Whether the host is where no connection may lead, so that it is not asked at all.
-    pub is_refused: bool,
+    /// Until when they count.
+    pub expires: Timestamp,
+    /// Why the host is not asked at all, if no connection may lead to it.
+    pub refused: Option<Arc<str>>,
+}
+
+/// In whose turn a host may be asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// The least milliseconds after its last request.
+    pub(crate) least_gap: u64,
+    /// When the turn was given.
+    pub(crate) round: Round,
 }
 
 /// Where the rules of sites are known.
@@ -45,22 +61,30 @@ pub struct Office {
     sites: Mutex<HashMap<String, Arc<AsyncMutex<Option<Known>>>>>,
 }
 
+#[derive(Clone)]
 struct Known {
     rules: Arc<Rules>,
     expires: Timestamp,
-    is_refused: bool,
+    refused: Option<Arc<str>>,
+}
+
+impl Known {
+    fn found(self, was_asked: bool) -> Found {
+        let Self { rules, expires, refused } = self;
+        Found { rules, was_asked, expires, refused }
+    }
 }
 
 /// Why robots.txt was not had.
 struct Missed {
     outcome: Outcome<'static>,
-    /// Whether its host is where no connection may lead.
-    is_refused: bool,
+    /// Why its host is not asked at all, if no connection may lead there.
+    refused: Option<Arc<str>>,
 }
 
 impl Missed {
     fn failed(error: String) -> Self {
-        Self { outcome: Outcome::Failed { error }, is_refused: false }
+        Self { outcome: Outcome::Failed { error }, refused: None }
     }
 }
 
@@ -76,27 +100,28 @@ impl Office {
     }
 
     /// The rules for a URL. Where nobody knows them, the host is asked in the turn of the caller, so many milliseconds
-    /// after its last request; others who want the same meanwhile wait for the answer.
-    pub async fn rules(&self, url: &FetchUrl, least_gap: u64) -> Result<Found> {
+    /// after its last request; others who want the same meanwhile wait for the answer. None if the host would have to
+    /// be asked, and wants to be left alone.
+    pub(crate) async fn rules(&self, url: &FetchUrl, turn: Turn) -> Result<Option<Found>> {
         let origin = origin(url);
         let site = self.site(&origin);
         let mut known = site.lock().await;
         if let Some(known) = known.as_ref().filter(|known| known.expires > self.clock.now()) {
-            let Known { rules, is_refused, .. } = known;
-            return Ok(Found { rules: rules.clone(), was_asked: false, is_refused: *is_refused });
+            return Ok(Some(known.clone().found(false)));
         }
-        let key = note_key(&origin);
-        let kept = self.frontier.noted(std::slice::from_ref(&key)).await?.pop().flatten();
-        let copy = kept.and_then(|bytes| postcard::from_bytes::<Copy>(&bytes).ok());
+        let (key, copy) = (note_key(&origin), kept(&*self.frontier, &origin).await?);
         let fresh = copy.as_ref().filter(|copy| copy.is_fresh(self.clock.now()));
         let was_asked = fresh.is_none();
-        let (copy, is_refused) = match fresh {
-            Some(copy) => (copy.clone(), false),
-            None => self.ask((url, least_gap), &key, copy.as_ref()).await?,
+        let (copy, refused) = match fresh {
+            Some(copy) => (copy.clone(), None),
+            None => match self.ask((url, turn), &key, copy.as_ref()).await? {
+                Some(asked) => asked,
+                None => return Ok(None),
+            },
         };
         let rules = Arc::new(copy.rules(&self.token));
-        *known = Some(Known { rules: rules.clone(), expires: copy.expires, is_refused });
-        Ok(Found { rules, was_asked, is_refused })
+        let found = known.insert(Known { rules, expires: copy.expires, refused }).clone();
+        Ok(Some(found.found(was_asked)))
     }
 
     fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
@@ -107,21 +132,22 @@ impl Office {
         sites.entry(origin.to_owned()).or_default().clone()
     }
 
-    /// Asks for robots.txt, and writes down what came of it, and what it asks for. Says whether the host may not be
+    /// Asks for robots.txt, and writes down what came of it, and what it asks for. Says why, if the host may not be
     /// asked; then nothing is written down, for another process may be allowed to.
     async fn ask(
         &self,
-        (url, least_gap): (&FetchUrl, u64),
+        (url, turn): (&FetchUrl, Turn),
         key: &str,
         previous: Option<&Copy>,
-    ) -> Result<(Copy, bool)> {
+    ) -> Result<Option<(Copy, Option<Arc<str>>)>> {
         let mut notes = Vec::new();
-        let copy = match self.follow(url, least_gap, &mut notes).await? {
+        let Some(answer) = self.follow(url, turn, &mut notes).await? else { return Ok(None) };
+        let copy = match answer {
             Ok(response) => of_answer(&outcome(&response, self.clock.now()), previous, self.clock.now()),
             Err(missed) => {
                 let copy = of_answer(&missed.outcome, previous, self.clock.now());
-                if missed.is_refused {
-                    return Ok((copy, true));
+                if missed.refused.is_some() {
+                    return Ok(Some((copy, missed.refused)));
                 }
                 copy
             }
@@ -130,11 +156,11 @@ impl Office {
             Note::Fetch(row) => Some(row),
             Note::Keep(..) | Note::CrawlDelay(..) => None,
         });
-        let delay = copy.rules(&self.token).robots().and_then(forager_fetch::robots::Robots::crawl_delay);
+        let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
         if let Some(file) = copy.file.as_ref().filter(|file| file.read_at == copy.fetched_at) {
             let key = file_key(&file.body);
             if let Some(row) = last_fetch {
-                row.robots = Word { origin: &origin(url), file: Some(&key) }.to_string();
+                row.robots = Label { origin: &origin(url), file: Some(&key) }.to_string();
             }
             notes.push(Note::Keep(key, Some(file.body.clone())));
         }
@@ -143,29 +169,49 @@ impl Office {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
         }
         self.frontier.note(&notes, self.clock.now()).await?;
-        Ok((copy, false))
+        for note in &notes {
+            if let Note::Fetch(row @ FetchRow { back_off_until: Some(_), .. }) = note {
+                self.pace.settle(&row.host);
+            }
+        }
+        Ok(Some((copy, None)))
     }
 
-    /// Follows robots.txt to where it is. Every place but the first waits for its own turn.
+    /// Follows robots.txt to where it is. Every place but the first waits for its own turn. None if the first wants to
+    /// be left alone.
     async fn follow(
         &self,
         url: &FetchUrl,
-        least_gap: u64,
+        turn: Turn,
         notes: &mut Vec<Note>,
-    ) -> Result<std::result::Result<Response, Missed>> {
-        let failed = |error: String| Ok(Err(Missed::failed(error)));
+    ) -> Result<Option<std::result::Result<Response, Missed>>> {
+        let failed = |error: String| Ok(Some(Err(Missed::failed(error))));
         let mut at = match url.join("/robots.txt") {
             Ok(at) => at,
             Err(cause) => return failed(cause.to_string()),
         };
         for hop in 0..=MOST_REDIRECTS {
             let visit = if hop == 0 { None } else { self.visit(at.host()).await? };
+            let had_no_time = || failed(format!("{} had no time for robots.txt", at.host()));
             if hop > 0 && visit.is_none() {
-                return failed(format!("{} had no time for robots.txt", at.host()));
+                return had_no_time();
             }
-            let started = self.pace.turn(at.host(), least_gap).await;
+            let round = if hop == 0 { turn.round } else { self.pace.round() };
+            let Some(started) = self.pace.turn(at.host(), turn.least_gap, round).await else {
+                if let Some(token) = visit {
+                    self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
+                    return had_no_time();
+                }
+                return Ok(None);
+            };
             let answer = self.get(&at).await;
-            notes.push(Note::Fetch(self.row((url, &at), started, answer.as_ref())));
+            if answer.as_ref().is_ok_and(|response| self.pause(response).is_some()) {
+                self.pace.rest(at.host());
+            }
+            let refused = answer.as_ref().err().filter(|failure| failure.class() == Class::AddressRefused);
+            if refused.is_none() {
+                notes.push(Note::Fetch(self.row((url, &at), started, answer.as_ref())));
+            }
             if let Some(token) = visit {
                 self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
             }
@@ -173,17 +219,25 @@ impl Office {
                 Ok(response) => response,
                 Err(failure) => {
                     let is_refused = hop == 0 && failure.class() == Class::AddressRefused;
-                    return Ok(Err(Missed { is_refused, ..Missed::failed(failure.to_string()) }));
+                    let refused = is_refused.then(|| failure.to_string().into());
+                    return Ok(Some(Err(Missed { refused, ..Missed::failed(failure.to_string()) })));
                 }
             };
             match response.location().filter(|_| (300..400).contains(&response.status)).map(|to| at.join(to))
             {
                 Some(Ok(next)) => at = next,
                 Some(Err(cause)) => return failed(cause.to_string()),
-                None => return Ok(Ok(response)),
+                None => return Ok(Some(Ok(response))),
             }
         }
-        Ok(Err(Missed { outcome: Outcome::TooManyRedirects, is_refused: false }))
+        Ok(Some(Err(Missed { outcome: Outcome::TooManyRedirects, refused: None })))
+    }
+
+    /// Until when a host asks to be left alone, if it does.
+    fn pause(&self, response: &Response) -> Option<Moment> {
+        let now = self.clock.now();
+        let asked = response.retry_after(now).filter(|_| matches!(response.status, 429 | 503))?;
+        Some(Moment::of(asked.after(now)))
     }
 
     async fn get(&self, url: &FetchUrl) -> std::result::Result<Response, forager_fetch::http::Failure> {
@@ -215,7 +269,7 @@ impl Office {
             Ok(response) => (response.status.to_string(), response.wire_bytes),
             Err(failure) => (failure.to_string(), 0),
         };
-        let robots = Word { origin: &origin(site), file: None }.to_string();
+        let robots = Label { origin: &origin(site), file: None }.to_string();
         FetchRow {
             started: Moment::of(started),
             ended: Moment::of(self.clock.now()),
@@ -224,6 +278,7 @@ impl Office {
             result,
             bytes,
             robots,
+            back_off_until: answer.ok().and_then(|response| self.pause(response)),
             ..FetchRow::default()
         }
     }
@@ -240,45 +295,4 @@ fn outcome(response: &Response, now: Timestamp) -> Outcome<'_> {
         cache_control: response.headers.get("cache-control").and_then(|value| value.to_str().ok()),
         retry_after: response.retry_after(now),
     })
-}
-
-/// What the log of fetches says of a request for robots.txt: for whom it was, and where its text is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word<'a> {
-    pub(crate) origin: &'a str,
-    pub(crate) file: Option<&'a str>,
-}
-
-impl<'a> Word<'a> {
-    /// The word that a text is; none if it is about something else.
-    pub(crate) fn of(text: &'a str) -> Option<Self> {
-        let rest = text.strip_prefix("for ")?;
-        let (origin, file) =
-            rest.split_once(": ").map_or((rest, None), |(origin, file)| (origin, Some(file)));
-        Some(Self { origin, file })
-    }
-}
-
-impl fmt::Display for Word<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "for {}", self.origin)?;
-        self.file.map_or(Ok(()), |file| write!(f, ": {file}"))
-    }
-}
-
-/// The scheme, host and port that one robots.txt is for.
-pub fn origin(url: &FetchUrl) -> String {
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{}{port}", url.scheme(), url.host())
-}
-
-/// The key under which the queue keeps the robots.txt of an origin.
-pub fn note_key(origin: &str) -> String {
-    format!("robots {origin}")
-}
-
-/// The key under which a text of robots.txt is kept as evidence.
-pub fn file_key(body: &[u8]) -> String {
-    let body = &body[..body.len().min(MAX_BYTES)];
-    format!("robots.txt {}", &blake3::hash(body).to_hex()[..32])
 }

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
+use forager_core::time::Interval;
 use forager_fetch::http::{Http, HttpConfig};
 use forager_frontier::Frontier;
 use forager_frontier::entry::Token;
 use forager_frontier::verbs::{Completed, LeaseAnswer, LeaseRequest, Leased, Nothing, Outcome, Report};
+use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::{CrawlConfig, Result};
 use crate::options::OptionsOf;
-use crate::pace::Pace;
+use crate::pace::{Pace, Round};
 use crate::robots::Office;
 use crate::told::{Found, PageLine, Watcher};
-use crate::visit::{Turn, Visitor};
+use crate::visit::{Turn, Visited, Visitor};
 
 /// What to crawl.
 #[derive(Clone, Debug, Default)]
@@ -102,6 +104,7 @@ impl Crawler {
         let mut shift = Shift::new(self, work);
         loop {
             shift.hand_in(watcher).await?;
+            shift.hold_on().await?;
             let asked = match *stop.borrow_and_update() {
                 Stop::No if watcher.has_enough() => Stop::Drain,
                 asked => asked,
@@ -148,6 +151,8 @@ struct Shift<'c> {
     options: OptionsOf,
     /// Whether the queue may have something that it did not have before.
     may_have_more: bool,
+    /// When the queue is told that what is under way still is.
+    hold_on_at: Timestamp,
 }
 
 impl<'c> Shift<'c> {
@@ -166,7 +171,22 @@ impl<'c> Shift<'c> {
             arrivals,
             options: OptionsOf::default(),
             may_have_more: true,
+            hold_on_at: crawler.clock.now(),
         }
+    }
+
+    /// Holds on to what takes long, well before the queue would give it to others.
+    async fn hold_on(&mut self) -> Result<()> {
+        let (hold, now) = (self.crawler.config.hold, self.crawler.clock.now());
+        if now < self.hold_on_at {
+            return Ok(());
+        }
+        self.hold_on_at = Interval::from_secs_f64(hold.as_secs_f64() / 3.0).after(now);
+        if !self.under_way.is_empty() {
+            // Of what is lost all the same, the report will be refused.
+            self.crawler.frontier.extend(&self.under_way, hold, now).await?;
+        }
+        Ok(())
     }
 
     /// Leases as much as may be under way, and sets out. Says why there is nothing, if there is nothing.
@@ -184,23 +204,24 @@ impl<'c> Shift<'c> {
             hold: self.crawler.config.hold,
         };
         let frontier = &self.crawler.frontier;
+        let round = self.crawler.visitor.pace.begin_round();
         let LeaseAnswer { leased, nothing } = frontier.lease(&request, self.crawler.clock.now()).await?;
         self.may_have_more = !leased.is_empty();
         if !leased.is_empty() {
             self.options.go_by(frontier.catalog().await?);
         }
         for leased in leased {
-            self.set_out(leased);
+            self.set_out(leased, round);
         }
         Ok(nothing)
     }
 
-    fn set_out(&mut self, leased: Leased) {
+    fn set_out(&mut self, leased: Leased, round: Round) {
         let options = self.options.get(&leased.collection, leased.seed.as_deref());
         let (visitor, sender) = (self.crawler.visitor.clone(), self.sender.clone());
         self.under_way.push(leased.token);
         self.visits.spawn(async move {
-            let turn = visitor.visit(&leased, &options).await;
+            let turn = visitor.visit(&leased, round, &options).await;
             // Whoever would read this is gone only when the crawl has ended.
             let _ = sender.send(Over { leased, turn });
         });
@@ -218,11 +239,11 @@ impl<'c> Shift<'c> {
         let (mut reports, mut lines, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         for over in std::mem::take(&mut self.finished) {
             self.under_way.retain(|token| *token != over.leased.token);
-            self.crawler.visitor.was_reported(over.leased.token);
             match over.turn? {
-                Turn::Reported(report, line) => {
-                    reports.push(*report);
-                    lines.push((*line, over.leased.rule));
+                Turn::Reported(visited) => {
+                    let Visited { report, line, skipped } = *visited;
+                    reports.push(report);
+                    lines.push((line, skipped, over.leased.rule));
                 }
                 Turn::Spent => spent.push(over.leased.token),
             }
@@ -233,8 +254,9 @@ impl<'c> Shift<'c> {
         }
         if !reports.is_empty() {
             let completed = frontier.complete(&reports, now).await?;
-            for ((report, completed), (line, why)) in reports.iter().zip(completed).zip(lines) {
-                tell(watcher, report, completed, line, why);
+            for ((report, completed), line) in reports.iter().zip(completed).zip(lines) {
+                self.crawler.visitor.was_reported(report);
+                tell(watcher, report, completed, line);
             }
         }
         Ok(())
@@ -264,6 +286,7 @@ impl<'c> Shift<'c> {
             _ = stop.changed() => {}
             _ = self.arrivals.changed(), if is_free => {}
             () = alarm, if is_free => {}
+            () = self.crawler.clock.sleep_until(self.hold_on_at), if !self.under_way.is_empty() => {}
         }
     }
 
@@ -281,18 +304,29 @@ impl<'c> Shift<'c> {
 }
 
 /// Tells what became of a page.
-fn tell(watcher: &mut dyn Watcher, report: &Report, completed: Completed, mut line: PageLine, why: Arc<str>) {
+fn tell(
+    watcher: &mut dyn Watcher,
+    report: &Report,
+    completed: Completed,
+    (mut line, skipped, why): (PageLine, Vec<Found>, Arc<str>),
+) {
     let found: Vec<Found> = report
         .links
         .iter()
         .zip(completed.found)
         .map(|(link, found)| Found { url: link.url.clone(), action: found.action, rule: found.rule })
+        .chain(skipped)
         .collect();
     line.added = found.iter().filter(|found| found.action == forager_frontier::verbs::Action::Added).count();
     line.changed = completed.changed;
     line.difference = completed.changed.then(|| report.difference.clone());
     line.outcome = Some(completed.outcome);
     line.due = completed.due;
-    line.rule = if completed.outcome == Outcome::Again { completed.rule } else { why };
+    line.rule = match (completed.outcome, line.not_fetched) {
+        (Outcome::Again, None) => completed.rule,
+        (Outcome::Again, Some(_)) => format!("{}; {}", line.rule, completed.rule).into(),
+        (_, Some(_)) => line.rule,
+        (_, None) => why,
+    };
     watcher.page(&line, &found);
 }

@@ -10,7 +10,9 @@ use forager_frontier::Memory;
 use crate::clock::Clock;
 use crate::config::Result;
 use crate::pace::Pace;
-use crate::robots::Office;
+use crate::robots::{Found, Office, Turn};
+use crate::told::NotFetched;
+use crate::visit::obstacle;
 
 /// How many redirects are followed.
 const MOST_REDIRECTS: usize = 10;
@@ -47,6 +49,17 @@ pub enum Unseen {
         /// The rule.
         rule: String,
     },
+    /// robots.txt cannot be had, so that nobody knows.
+    #[error("{url} is not fetched: {why}")]
+    Unknown {
+        /// The page.
+        url: String,
+        /// What became of robots.txt.
+        why: String,
+    },
+    /// No connection may lead there.
+    #[error("{0}")]
+    Refused(Arc<str>),
     /// There was none.
     #[error(transparent)]
     Failed(#[from] Failure),
@@ -71,7 +84,17 @@ impl Scout {
 
     /// What robots.txt says of the site of a URL.
     pub async fn rules(&self, url: &FetchUrl) -> Result<Arc<Rules>> {
-        Ok(self.office.rules(url, self.least_gap).await?.rules)
+        Ok(self.found(url).await?.rules)
+    }
+
+    /// The rules of a site. Nobody hands out pages here, so that nobody rests for long.
+    async fn found(&self, url: &FetchUrl) -> Result<Found> {
+        loop {
+            let turn = Turn { least_gap: self.least_gap, round: self.pace.begin_round() };
+            if let Some(found) = self.office.rules(url, turn).await? {
+                return Ok(found);
+            }
+        }
     }
 
     /// Looks at a page. `body_bytes` is the most that is read of it, if not the usual.
@@ -83,16 +106,23 @@ impl Scout {
             answer: Err(Unseen::TooManyRedirects { url: url.as_str().to_owned() }),
         };
         for _ in 0..=MOST_REDIRECTS {
-            let ruling = self.rules(&seen.url).await?.verdict(&seen.url);
+            let found = self.found(&seen.url).await?;
+            let ruling = found.rules.verdict(&seen.url);
             seen.robots = ruling.to_string();
-            if !ruling.allowed {
+            if let Some(not_fetched) = obstacle(&found, &ruling) {
                 let (url, rule) = (seen.url.as_str().to_owned(), seen.robots.clone());
-                seen.answer = Err(Unseen::Forbidden { url, rule });
+                seen.answer = Err(match (not_fetched, found.refused) {
+                    (_, Some(refused)) => Unseen::Refused(refused),
+                    (NotFetched::Robots, None) => Unseen::Forbidden { url, rule },
+                    (NotFetched::RobotsUnreachable | NotFetched::AddressRefused, None) => {
+                        Unseen::Unknown { url, why: rule }
+                    }
+                });
                 return Ok(seen);
             }
             let mut request = Request::new(seen.url.clone());
             request.body_bytes = body_bytes;
-            self.pace.turn(seen.url.host(), self.least_gap).await;
+            self.pace.turn(seen.url.host(), self.least_gap, self.pace.begin_round()).await;
             let answer = self.http.get(&request).await;
             let target = answer.as_ref().ok().filter(|answer| (300..400).contains(&answer.status));
             let target = target.and_then(Response::location).and_then(|to| seen.url.join(to).ok());

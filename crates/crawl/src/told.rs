@@ -1,5 +1,6 @@
 //! What a crawl tells of itself while it runs.
 
+use std::fmt;
 use std::sync::Arc;
 
 use forager_frontier::Moment;
@@ -17,6 +18,9 @@ pub struct PageLine {
     pub url: String,
     /// The HTTP status; none if there was no answer.
     pub status: Option<u16>,
+    /// Why it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_fetched: Option<NotFetched>,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -46,10 +50,13 @@ pub struct PageLine {
     /// Where it redirects to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
+    /// Where it redirected to before it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_before: Option<String>,
     /// What the content is known by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// How many links it has.
+    /// How many links it has that may be followed.
     pub links: usize,
     /// How many of them are new in the queue.
     pub added: usize,
@@ -58,20 +65,38 @@ pub struct PageLine {
     /// What has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// What is wrong with it, if it is a sitemap.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     /// What robots.txt says of it.
     pub robots: String,
     /// What became of it.
     pub outcome: Option<Outcome>,
     /// When it is due again.
     pub due: Option<Moment>,
-    /// Why it was fetched, and why it is due when it is.
+    /// Why it was fetched, or why not; and why it is due when it is.
     pub rule: Arc<str>,
 }
 
-impl PageLine {
-    /// Whether it was not fetched because robots.txt forbids it.
-    pub fn robots_forbids(&self) -> bool {
-        self.status.is_none() && self.error.as_deref() == Some(self.robots.as_str())
+/// Why a page was not asked for. Its text is what the page came to, in few words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum NotFetched {
+    /// robots.txt forbids it.
+    Robots,
+    /// robots.txt cannot be had, so that nobody knows whether it may be fetched.
+    RobotsUnreachable,
+    /// Its host is where no connection may lead.
+    AddressRefused,
+}
+
+impl fmt::Display for NotFetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Robots => "forbidden by robots.txt",
+            Self::RobotsUnreachable => "robots.txt unreachable",
+            Self::AddressRefused => "address refused",
+        })
     }
 }
 
@@ -85,6 +110,13 @@ pub struct Found {
     pub action: Action,
     /// The rule that decided.
     pub rule: Arc<str>,
+}
+
+impl Found {
+    /// A link that was not even shown to the queue.
+    pub(crate) fn new(url: String, action: Action, why: impl fmt::Display) -> Self {
+        Self { url, action, rule: why.to_string().into() }
+    }
 }
 
 /// Who is told what a crawl does.

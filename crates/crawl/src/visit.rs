@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
 use forager_fetch::robots::Ruling;
+use forager_fetch::sitemap::{Problem, Trouble};
 use forager_frontier::entry::{How, Token};
-use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, text_key};
+use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, kept_text, text_key};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::config::Result;
 use crate::options::PageOptions;
-use crate::pace::Pace;
+use crate::pace::{Pace, Round};
 use crate::reading::{self, Reading};
 use crate::robots::{self, Office};
-use crate::told::PageLine;
+use crate::told::{Found, NotFetched, PageLine};
 
 /// What visits need.
 pub(crate) struct Visitor {
@@ -40,56 +41,83 @@ const MOST_INTRODUCED: usize = 100_000;
 #[derive(Debug)]
 pub enum Turn {
     /// The page was fetched, or must not be.
-    Reported(Box<Report>, Box<PageLine>),
-    /// The turn was spent on robots.txt; the page has to wait for another.
+    Reported(Box<Visited>),
+    /// The page was not asked for, and has to wait for another turn: this one was spent on robots.txt, or the host has
+    /// asked for a pause meanwhile.
     Spent,
+}
+
+/// A page that had its turn.
+#[derive(Debug, Default)]
+pub struct Visited {
+    /// For the queue.
+    pub report: Report,
+    /// For whoever watches.
+    pub line: PageLine,
+    /// Links that the queue is not shown.
+    pub skipped: Vec<Found>,
 }
 
 impl Visitor {
     /// Takes the turn of a page.
-    pub(crate) async fn visit(&self, leased: &Leased, options: &PageOptions) -> Result<Turn> {
-        let mut report = Report { token: leased.token.0, ..Report::default() };
-        let mut line = begin(leased, self.clock.now());
+    pub(crate) async fn visit(&self, leased: &Leased, round: Round, options: &PageOptions) -> Result<Turn> {
+        let mut visited = Box::new(Visited {
+            report: Report { token: leased.token.0, ..Report::default() },
+            line: begin(leased, self.clock.now()),
+            skipped: Vec::new(),
+        });
+        let Visited { report, line, .. } = &mut *visited;
         let url = match FetchUrl::parse(&leased.url) {
             Ok(url) => url,
             Err(cause) => {
                 report.error = Some(FetchError::Refused);
                 line.error = Some(cause.to_string());
-                return Ok(Turn::Reported(Box::new(report), Box::new(line)));
+                return Ok(Turn::Reported(visited));
             }
         };
-        let found = self.office.rules(&url, leased.least_gap).await?;
+        let turn = robots::Turn { least_gap: leased.least_gap, round };
+        let Some(found) = self.office.rules(&url, turn).await? else { return Ok(Turn::Spent) };
         let ruling = found.rules.verdict(&url);
-        if found.was_asked && !is_out_of_reach(&ruling) {
+        if found.was_asked && found.refused.is_none() && !is_out_of_reach(&ruling) {
             return Ok(Turn::Spent);
         }
         line.robots = ruling.to_string();
-        if !ruling.allowed {
-            report.error = Some(match is_out_of_reach(&ruling) {
-                true if found.is_refused => FetchError::Refused,
-                true => FetchError::Network,
-                false => FetchError::Robots,
-            });
-            line.error = Some(line.robots.clone());
-            return Ok(Turn::Reported(Box::new(report), Box::new(line)));
+        if let Some(not_fetched) = obstacle(&found, &ruling) {
+            keep_from(report, line, not_fetched, &found, &url);
+            return Ok(Turn::Reported(visited));
         }
-        line.at = self.pace.turn(url.host(), leased.least_gap).await;
-        report.fetch = Some(Sent { at: Moment::of(line.at), robots: line.robots.clone() });
-        self.note_sent(leased, &url, &line);
-        match self.get(request(&url, leased)).await {
-            Ok(response) => self.take_in(&response, (&url, leased), options, &mut report, &mut line).await?,
+        let Some(at) = self.pace.turn(url.host(), leased.least_gap, round).await else {
+            return Ok(Turn::Spent);
+        };
+        line.at = at;
+        self.note_sent(leased, &url, line);
+        let answer = self.get(request(&url, leased)).await;
+        if wants_rest(&answer) {
+            self.pace.rest(url.host());
+        }
+        let ended = self.clock.now();
+        line.took = millis(ended, line.at);
+        let (at, ended) = (Moment::of(line.at), Some(Moment::of(ended)));
+        report.fetch = Some(Sent { at, ended, robots: line.robots.clone() });
+        match answer {
+            Ok(response) => self.take_in(&response, (&url, leased), options, &mut visited).await?,
             Err(failure) => {
                 report.error = Some(kind(&failure));
                 line.error = Some(failure.to_string());
+                if failure.class() == Class::AddressRefused {
+                    // Nobody was asked.
+                    report.fetch = None;
+                    line.not_fetched = Some(NotFetched::AddressRefused);
+                    line.rule = failure.to_string().into();
+                }
             }
         }
-        line.took = millis(self.clock.now(), line.at);
         if let Some(robots) = found.rules.robots().filter(|_| options.reading.sitemaps)
             && self.is_first_of(&leased.collection, &url)
         {
-            report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
+            visited.report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
         }
-        Ok(Turn::Reported(Box::new(report), Box::new(line)))
+        Ok(Turn::Reported(visited))
     }
 
     /// Keeps in mind that a request was sent, until its page is reported.
@@ -106,9 +134,18 @@ impl Visitor {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(leased.token, row);
     }
 
-    /// A page was reported, so that its request is in the log.
-    pub(crate) fn was_reported(&self, token: Token) {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
+    /// A page was reported, so that its request is in the log, and the queue knows what its host wants.
+    pub(crate) fn was_reported(&self, report: &Report) {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = sent.remove(&Token(report.token));
+        // A page that is well says nothing of another one whose host wants to rest, and which is not reported yet.
+        let rests = match report.error {
+            None => matches!(report.status, Some(429 | 503)),
+            Some(error) => matches!(error, FetchError::Timeout | FetchError::Network),
+        };
+        if let Some(row) = row.filter(|_| rests) {
+            self.pace.settle(&row.host);
+        }
     }
 
     /// The requests that were sent and will not be reported, for the log.
@@ -128,6 +165,23 @@ impl Visitor {
         introduced.insert((collection.to_owned(), robots::origin(url)))
     }
 
+    /// What a sitemap has that the protocol does not allow. Those that their own robots.txt vouches for are none of it.
+    async fn remarks(&self, remarks: &[Problem], sitemap: &FetchUrl) -> Result<Vec<String>> {
+        let mut told = Vec::new();
+        for remark in remarks {
+            let is_vouched_for = match &remark.what {
+                Trouble::Elsewhere { url } => {
+                    robots::names(&*self.frontier, url, &self.product_token, sitemap).await?
+                }
+                _ => false,
+            };
+            if !is_vouched_for {
+                told.push(remark.to_string());
+            }
+        }
+        Ok(told)
+    }
+
     /// Sends a request; once more, if it went to a connection that the server had closed meanwhile.
     async fn get(&self, request: Request) -> std::result::Result<Response, Failure> {
         match self.http.get(&request).await {
@@ -141,8 +195,7 @@ impl Visitor {
         response: &Response,
         (url, leased): (&FetchUrl, &Leased),
         options: &PageOptions,
-        report: &mut Report,
-        line: &mut PageLine,
+        Visited { report, line, skipped }: &mut Visited,
     ) -> Result<()> {
         line.status = Some(response.status);
         line.bytes = response.body.len() as u64;
@@ -152,13 +205,16 @@ impl Visitor {
         report.status = Some(response.status);
         report.bytes = response.wire_bytes;
         report.retry_after = response.retry_after(self.clock.now());
-        if let Some(cut @ (CutOff::Broken | CutOff::Time | CutOff::BadEncoding)) = response.cut_off {
+        if let Some(cut) = broken(response) {
             report.error = Some(if cut == CutOff::Time { FetchError::Timeout } else { FetchError::Network });
             line.error = Some(format!("the page is not whole: {cut}"));
             return Ok(());
         }
         let reading = reading::read(response, url, leased.how, options, &self.product_token);
-        let Reading { links, title, fingerprint, text, redirect, validators } = reading;
+        let Reading { links, title, fingerprint, text, redirect, validators, .. } = reading;
+        *skipped = reading.skipped;
+        line.problems = self.remarks(&reading.remarks, url).await?;
+        line.problems.extend(reading.problems);
         report.changed = reading::has_changed(
             leased.fingerprint.as_deref(),
             fingerprint.as_deref(),
@@ -168,7 +224,8 @@ impl Visitor {
             let key = text_key(&leased.collection, &leased.url);
             let before = self.frontier.noted(&[key]).await?.pop().flatten();
             let before = before.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
-            report.difference = reading::difference(&before, text);
+            line.redirect_before = reading::redirected_to(&before).map(str::to_owned);
+            report.difference = reading::difference(&before, &kept_text(text));
         }
         line.fingerprint.clone_from(&fingerprint);
         (line.title, line.redirect, line.links) = (title, redirect, links.len());
@@ -176,6 +233,58 @@ impl Visitor {
             (links, fingerprint, text, validators);
         Ok(())
     }
+}
+
+/// Why a page must not be asked for, if so.
+pub(crate) fn obstacle(found: &robots::Found, ruling: &Ruling) -> Option<NotFetched> {
+    match ruling.allowed {
+        _ if found.refused.is_some() => Some(NotFetched::AddressRefused),
+        true => None,
+        false if is_out_of_reach(ruling) => Some(NotFetched::RobotsUnreachable),
+        false => Some(NotFetched::Robots),
+    }
+}
+
+/// Tells that a page was not asked for, why, and where that is from.
+fn keep_from(
+    report: &mut Report,
+    line: &mut PageLine,
+    not_fetched: NotFetched,
+    found: &robots::Found,
+    url: &FetchUrl,
+) {
+    line.not_fetched = Some(not_fetched);
+    if let Some(refused) = &found.refused {
+        report.error = Some(FetchError::Address);
+        line.robots = String::from("not asked for");
+        line.error = Some(refused.to_string());
+        line.rule = refused.clone();
+        return;
+    }
+    let (error, until) = match not_fetched {
+        NotFetched::Robots => (FetchError::Robots, "counts until"),
+        NotFetched::RobotsUnreachable | NotFetched::AddressRefused => {
+            (FetchError::Unreachable, "is asked for again at")
+        }
+    };
+    report.error = Some(error);
+    line.error = Some(line.robots.clone());
+    let (source, expires) = (robots::robots_url(url), Moment::of(found.expires));
+    line.rule = format!("{not_fetched}: {}; {source} {until} {expires}", line.robots).into();
+}
+
+/// Whether the queue will leave a host alone after this answer.
+fn wants_rest(answer: &std::result::Result<Response, Failure>) -> bool {
+    match answer {
+        Ok(Response { status: 429 | 503, .. }) => true,
+        Ok(response) => broken(response).is_some(),
+        Err(failure) => matches!(kind(failure), FetchError::Timeout | FetchError::Network),
+    }
+}
+
+/// Why an answer is none, though it began as one.
+fn broken(response: &Response) -> Option<CutOff> {
+    response.cut_off.filter(|cut| matches!(cut, CutOff::Broken | CutOff::Time | CutOff::BadEncoding))
 }
 
 fn begin(leased: &Leased, now: Timestamp) -> PageLine {
@@ -213,15 +322,11 @@ fn kind(failure: &Failure) -> FetchError {
     match failure.class() {
         Class::TimedOut(_) => FetchError::Timeout,
         Class::Dns | Class::Connect | Class::Tls | Class::Protocol => FetchError::Network,
-        Class::Url | Class::AddressRefused | Class::HeadersTooLarge => FetchError::Refused,
+        Class::AddressRefused => FetchError::Address,
+        Class::Url | Class::HeadersTooLarge => FetchError::Refused,
     }
 }
 
 fn millis(later: Timestamp, earlier: Timestamp) -> u64 {
     u64::try_from(later.duration_since(earlier).as_millis()).unwrap_or_default()
-}
-
-/// The address of robots.txt for a URL, to be shown.
-pub fn robots_url(url: &FetchUrl) -> String {
-    format!("{}/robots.txt", robots::origin(url))
 }

@@ -8,7 +8,7 @@
 //! - *In the header* is what stands in `nav`, in the role `navigation` or `banner`, or in a
 //!   `header` that belongs to the page: one inside `article`, `main` or `section` does not.
 //! - Links to fragments of the page itself, and to what is not http or https, are left out and
-//!   counted.
+//!   counted; the first of those that lead nowhere are told one by one.
 
 mod collect;
 mod refresh;
@@ -90,6 +90,41 @@ pub struct LeftOut {
     pub too_many: usize,
 }
 
+/// How many links that cannot be followed are told one by one.
+pub const MAX_UNUSABLE: usize = 100;
+
+/// How much of each of them is told, in characters.
+const MAX_UNUSABLE_CHARS: usize = 300;
+
+/// A link that cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// As it is written, shortened.
+    pub href: String,
+    /// Why not.
+    pub why: Why,
+}
+
+impl Unusable {
+    fn new(href: &str, why: Why) -> Self {
+        Self { href: href.chars().take(MAX_UNUSABLE_CHARS).collect(), why }
+    }
+}
+
+/// Why a link cannot be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// It is of another scheme; those that are well known are named.
+    #[error("neither http nor https: {0}")]
+    Scheme(&'static str),
+    /// It cannot be parsed.
+    #[error("malformed: {0}")]
+    Malformed(&'static str),
+    /// It is longer than allowed.
+    #[error("too long")]
+    TooLong,
+}
+
 /// What a page links to, and what it says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageLinks {
@@ -107,6 +142,8 @@ pub struct PageLinks {
     pub robots_meta: Vec<RobotsMeta>,
     /// What is not listed.
     pub left_out: LeftOut,
+    /// Those of them that cannot be followed, at most [`MAX_UNUSABLE`].
+    pub unusable: Vec<Unusable>,
     /// Whether the page was read to its end. If not, it was nested too deeply or a tag of it is too
     /// long, and what was found until then stands.
     pub complete: bool,

@@ -60,6 +60,11 @@ pub struct Sitemap {
     pub problems: Vec<Problem>,
     /// How many problems there are beyond those.
     pub further_problems: usize,
+    /// What the protocol does not allow and counts all the same, at most [`MAX_PROBLEMS`]. Apart from the problems, so
+    /// that they do not crowd those out.
+    pub remarks: Vec<Problem>,
+    /// How many remarks there are beyond those.
+    pub further_remarks: usize,
 }
 
 /// A sort of sitemap.
@@ -140,6 +145,20 @@ pub enum Trouble {
     /// A URL is none that can be fetched.
     #[error("{0}")]
     BadUrl(String),
+    /// A URL is relative, which the protocol does not allow. It counts as one of the host of the sitemap.
+    #[error("{written:?} is relative, and taken for {url}")]
+    Relative {
+        /// As it is written.
+        written: String,
+        /// What it is taken for.
+        url: String,
+    },
+    /// A URL is of another scheme, host or port than the sitemap. It is judged like any link.
+    #[error("{url} is of another site, for which a sitemap speaks only if the robots.txt there names it")]
+    Elsewhere {
+        /// The URL.
+        url: FetchUrl,
+    },
     /// A date cannot be read; its entry counts without it.
     #[error("{0:?} is no date")]
     BadDate(String),

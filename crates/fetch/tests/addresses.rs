@@ -227,7 +227,9 @@ async fn a_failure_names_the_host_and_the_address() {
     let http = Http::new(HttpConfig { overrides, ..strict() }).unwrap();
     let failure = http.get(&request("http://inside.example/")).await.unwrap_err();
     assert_eq!(failure.class(), Class::AddressRefused);
-    assert_eq!(failure.to_string(), "inside.example may not be connected to: 10.0.0.1 is a private address");
+    let told = "inside.example may not be connected to: 10.0.0.1 is a private address; \
+                `allow_addresses` of [fetch] in the configuration, or --allow-private, opens it";
+    assert_eq!(failure.to_string(), told);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The links of pages, well-formed and not.
 
 use forager_core::url::FetchUrl;
-use forager_fetch::links::{Kind, LeftOut, LinkOptions, PageLinks, Rel, RobotsMeta, extract};
+use forager_fetch::links::{Kind, LeftOut, LinkOptions, MAX_UNUSABLE, PageLinks, Rel, RobotsMeta, extract};
 use proptest::prelude::*;
 
 fn page() -> FetchUrl {
@@ -198,6 +198,35 @@ fn what_is_left_out_is_counted() {
     let found = links(html);
     assert_eq!(found.links.len(), 1);
     assert_eq!(found.left_out, LeftOut { fragments: 2, other_schemes: 6, invalid: 1, ..LeftOut::default() });
+}
+
+#[test]
+fn what_cannot_be_followed_is_told_with_its_reason() {
+    let long = format!("/{}", "x".repeat(9000));
+    let html = format!(
+        "<a href='#'></a><a href='mailto:a@b.example'></a><a href='JavaScript:void(0)'></a><a href='data:text/html,x'></a>
+        <a href='made-up:x'></a><a href='http://['></a><a href='http://a:99999/'></a><a href='https://'></a>
+        <a href='https://a b/'></a><iframe src='about:blank'></iframe><a href='{long}'></a><a href=ok></a>"
+    );
+    let told: Vec<(String, String)> =
+        links(&html).unusable.into_iter().map(|one| (one.href, one.why.to_string())).collect();
+    let want = [
+        ("mailto:a@b.example", "neither http nor https: mailto"),
+        ("JavaScript:void(0)", "neither http nor https: javascript"),
+        ("data:text/html,x", "neither http nor https: data"),
+        ("made-up:x", "neither http nor https: another scheme"),
+        ("http://[", "malformed: wrong address"),
+        ("http://a:99999/", "malformed: wrong port"),
+        ("https://", "malformed: no host"),
+        ("https://a b/", "malformed: wrong host name"),
+        ("about:blank", "neither http nor https: about"),
+    ];
+    let mut want: Vec<_> = want.map(|(href, why)| (href.to_owned(), why.to_owned())).to_vec();
+    // It is seen to be too long before the base is known.
+    want.insert(0, (long[..300].to_owned(), "too long".to_owned()));
+    assert_eq!(told, want);
+    let many = links(&"<a href='mailto:x'></a>".repeat(MAX_UNUSABLE + 5));
+    assert_eq!((many.unusable.len(), many.left_out.other_schemes), (MAX_UNUSABLE, MAX_UNUSABLE + 5));
 }
 
 #[test]

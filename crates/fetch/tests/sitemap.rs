@@ -94,6 +94,31 @@ fn pages() {
 }
 
 #[test]
+fn what_the_protocol_does_not_allow_is_taken_and_told() {
+    let body = "<urlset>\n<url><loc>/a</loc></url>\n<url><loc>https://b.example/c</loc></url>\n\
+                <url><loc>https://example.org/d</loc></url></urlset>";
+    let sitemap = read_text(body);
+    assert_eq!(shown(&sitemap.urls), ["/a", "https://b.example/c", "/d"]);
+    let told = |sitemap: &Sitemap| sitemap.remarks.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let elsewhere = "https://b.example/c is of another site, for which a sitemap speaks only if the robots.txt there names it";
+    let want = [
+        "line 2, column 1: \"/a\" is relative, and taken for https://example.org/a".to_owned(),
+        format!("line 3, column 1: {elsewhere}"),
+    ];
+    assert_eq!(told(&sitemap), want);
+    assert_eq!(sitemap.problems, []);
+    let index = read_text("<sitemapindex><sitemap><loc>https://b.example/c</loc></sitemap></sitemapindex>");
+    assert_eq!(told(&index), [format!("line 1, column 15: {elsewhere}")]);
+    assert_eq!(told(&read_text("https://b.example/c\n")), [format!("line 1, column 1: {elsewhere}")]);
+    let items = "<item><link>/a</link></item><item><link>https://b.example/c</link></item>";
+    let feed = read_text(&format!("<rss><channel>{items}</channel></rss>"));
+    assert_eq!((feed.urls.len(), told(&feed)), (2, vec![]), "a feed may have both");
+    let many =
+        read_text(&format!("<urlset>{}</urlset>", "<url><loc>/a</loc></url>".repeat(MAX_PROBLEMS + 3)));
+    assert_eq!((many.remarks.len(), many.further_remarks), (MAX_PROBLEMS, 3));
+}
+
+#[test]
 fn entities_and_cdata() {
     let unknown = "line 1, column 73: unknown entity \"nbsp\"";
     check_urls(&[

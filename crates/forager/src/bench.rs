@@ -1,4 +1,5 @@
-//! Measures the queue on this machine, against the raw engine writing the same URLs as bare keys.
+//! Measures the queue on this machine, against the raw engine writing the same URLs as bare keys; or in a database, against what
+//! that does at best.
 //!
 //! What holds memory of its own, the floor and the kill, runs in a child process, so that the peak
 //! of this one is that of the store.
@@ -6,9 +7,12 @@
 mod child;
 mod figures;
 mod phases;
+mod postgres;
+mod references;
 mod workload;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
@@ -35,6 +39,9 @@ pub(crate) fn run(args: &BenchFrontierArgs) -> anyhow::Result<Outcome> {
         let folder = args.dir.as_deref().context("a part needs the folder of its run")?;
         return child::run_part(part, folder, workload);
     }
+    if let Some(url) = &args.store {
+        return postgres::run(args, url);
+    }
     let folder = RunFolder::make(args)?;
     let figures = measure(folder.path(), workload)?;
     let mut output = Output::new(args.format, figures::COLUMNS);
@@ -50,15 +57,17 @@ fn measure(folder: &Path, workload: Workload) -> anyhow::Result<Figures> {
     progress::note("writing the floor: bare keys");
     let sample = Workload::new(workload.urls.min(MOST_OF_FLOOR), workload.hosts);
     let floor: f64 = child::ask(BenchPart::Floor, folder, sample)?.trim().parse()?;
-    figures.floor(floor);
+    figures.floor("floor: bare keys, batches of 500", floor);
     let store = folder.join("store");
-    let bench = Bench::open(&store, workload)?;
+    let opened = Arc::new(open(&store)?);
+    let bench = Bench::new(opened.clone(), false, workload)?;
     bench.discover_new(&mut figures)?;
     bench.discover_known(&mut figures)?;
     bench.lease_and_complete(&mut figures)?;
     bench.mixed(&mut figures)?;
     figures.size("peak memory", peak_memory()?, workload.urls);
-    let (closing, opening) = reopen(bench, &store)?;
+    drop(bench);
+    let (closing, opening) = reopen(opened, &store)?;
     figures.seconds("clean stop", closing);
     figures.seconds("reopen after a clean stop", opening);
     figures.size("disk, all files", folder_bytes(&store)?, workload.urls);
@@ -72,9 +81,9 @@ fn measure(folder: &Path, workload: Workload) -> anyhow::Result<Figures> {
 }
 
 /// Closes the store and opens it again; tells how long both took.
-fn reopen(bench: Bench, store: &Path) -> anyhow::Result<(f64, f64)> {
+fn reopen(opened: Arc<Embedded>, store: &Path) -> anyhow::Result<(f64, f64)> {
     let started = Instant::now();
-    bench.close()?;
+    Arc::into_inner(opened).context("the store is still in use")?.close()?;
     let closing = started.elapsed().as_secs_f64();
     let started = Instant::now();
     let again = open(store)?;

@@ -3,8 +3,10 @@
 mod bench;
 mod catalog;
 mod crawl;
+mod db;
 mod demo;
 mod exchange;
+mod look;
 mod policies;
 mod profile;
 mod queue;
@@ -23,13 +25,16 @@ use serde::de::DeserializeOwned;
 pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
 pub(crate) use catalog::*;
 pub(crate) use crawl::*;
+pub(crate) use db::*;
 pub(crate) use demo::DemoArgs;
 pub(crate) use exchange::*;
+pub(crate) use look::*;
 pub(crate) use policies::*;
 pub(crate) use profile::*;
 pub(crate) use queue::*;
 pub(crate) use work::*;
 
+use crate::config::DatabaseUrl;
 use crate::output::Format;
 
 /// Decides which URL a crawler fetches next, when it comes back, and why.
@@ -38,7 +43,8 @@ use crate::output::Format;
 /// where the output is a terminal. Names are in camelCase, times in RFC 3339. A bad line is
 /// reported with its number on standard error and the others go on.
 ///
-/// Exit status: 0 if all went well, 1 if some lines were bad, 2 if a flag or file was.
+/// Exit status: 0 if all went well, 1 if some lines were bad, 2 if a flag or file was. What crawls has more to tell:
+/// `forager crawl --help`, and likewise of run, watch, pick and audit, lists what each status means.
 #[derive(Debug, Parser)]
 #[command(name = "forager", version, term_width = 0, verbatim_doc_comment)]
 pub(crate) struct Cli {
@@ -97,6 +103,9 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Backup(BackupArgs),
     Check(CheckArgs),
+    /// Set up, look after and take down the schema of a queue in PostgreSQL
+    #[command(subcommand)]
+    Db(DbCommand),
     /// Check the configuration, or show what is in force and where each value came from
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -108,6 +117,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it is not to tell how far it is.
+    pub(crate) fn is_quiet(&self) -> bool {
+        match self {
+            Self::Crawl(args) => args.fetch.quiet,
+            Self::Run(args) => args.fetch.quiet,
+            Self::Watch(args) => args.fetch.quiet,
+            _ => false,
+        }
+    }
+
     /// Whether it is one of those that crawl for long, and that scripts start again when they fail.
     pub(crate) fn is_crawl(&self) -> bool {
         matches!(self, Self::Crawl(_) | Self::Run(_) | Self::Watch(_))
@@ -185,9 +204,15 @@ pub(crate) struct ConfigFile {
 /// Where the queue is.
 #[derive(Debug, Args)]
 pub(crate) struct QueuePlace {
-    /// The folder of the queue [default: `data` of `[store]` in the configuration, forager-data]
-    #[arg(long, value_name = "DIR", env = "FORAGER_DATA")]
+    /// The folder of the queue [env: `FORAGER_DATA`] [default: `data` of `[store]` in the configuration, forager-data]
+    #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+
+    /// The database of the queue, such as `postgres://user@host/name`, instead of a folder [env:
+    /// `FORAGER_STORE`, `DATABASE_URL`] [default: `url` of `[store]` in the configuration]
+    // Not read by clap, whose complaints would show the password.
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<DatabaseUrl>,
 
     #[command(flatten)]
     pub(crate) config: ConfigFile,

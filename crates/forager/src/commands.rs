@@ -7,6 +7,7 @@ mod classify;
 mod completions;
 mod config;
 mod crawl;
+mod db;
 mod discover;
 mod events;
 mod explain;
@@ -79,6 +80,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Import(args) => import::run(&args),
         Command::Backup(args) => upkeep::backup(&args),
         Command::Check(args) => upkeep::check(&args),
+        Command::Db(command) => db::run(&command),
         Command::Config(command) => config::run(&command),
         Command::Bench(BenchCommand::Frontier(args)) => bench::run(&args),
         Command::Completions(args) => completions::run(&args),

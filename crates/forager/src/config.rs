@@ -7,6 +7,7 @@ mod check;
 mod fetch;
 mod keys;
 mod layers;
+mod store;
 
 use std::path::PathBuf;
 
@@ -21,10 +22,11 @@ use forager_frontier::settings::{Politeness, Reserved, Retry};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::ConfigFile;
-pub(crate) use fetch::FetchConfig;
+pub(crate) use fetch::{AT_ONCE, FetchConfig, check_contact};
 #[cfg(test)]
 pub(crate) use keys::example;
 use layers::Layers;
+pub(crate) use store::{DatabaseUrl, Durability, StoreConfig};
 
 /// The file that is read where none is named.
 const DEFAULT_FILE: &str = "forager.toml";
@@ -52,31 +54,6 @@ pub(crate) struct Config {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ClassifyConfig {
     pub(crate) rows: Vec<Row>,
-}
-
-/// Where the queue is kept, and how safely.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct StoreConfig {
-    pub(crate) data: PathBuf,
-    pub(crate) durability: Durability,
-}
-
-impl Default for StoreConfig {
-    fn default() -> Self {
-        Self { data: "forager-data".into(), durability: Durability::default() }
-    }
-}
-
-/// What acknowledged work survives.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Durability {
-    /// The death of the process.
-    #[default]
-    Process,
-    /// A loss of power too.
-    Fsync,
 }
 
 impl Config {

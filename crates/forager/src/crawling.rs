@@ -1,86 +1,143 @@
 //! What the commands that fetch have in common: settings, signals, and what is told meanwhile.
 
 pub(crate) mod changes;
+mod counts;
+mod hook;
 pub(crate) mod log;
+pub(crate) mod outlook;
+pub(crate) mod recover;
+pub(crate) mod teller;
 pub(crate) mod view;
 
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::clock::Clock;
 use forager_crawl::{CrawlConfig, Crawler, Stop};
-use forager_frontier::Embedded;
+use forager_frontier::Frontier;
+use forager_frontier::catalog::{Catalog, Change};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::cli::{FetchArgs, QueuePlace};
+use crate::cli::{AskArgs, FetchArgs, QueuePlace};
 use crate::config::Config;
-use crate::store;
+use crate::store::{Place, Queue};
+use crate::{output, runtime};
+
+/// How often to look again when others make the same changes.
+const MOST_TRIES: u32 = 10;
 
 /// A queue and someone to fetch from it.
 pub(crate) struct Crawl {
     pub(crate) config: Config,
-    pub(crate) frontier: Arc<Embedded>,
+    queue: Queue,
+    pub(crate) frontier: Arc<dyn Frontier>,
     pub(crate) crawler: Crawler,
     pub(crate) clock: Clock,
 }
 
 impl Crawl {
     /// Opens the queue for fetching. Whoever would be crawled must be able to learn by whom.
-    pub(crate) fn open(place: &QueuePlace, fetch: &FetchArgs, urls: &[String]) -> anyhow::Result<Self> {
-        Self::open_with(configured(Config::load(&place.config)?, fetch), place, fetch, urls)
+    pub(crate) async fn open(place: &QueuePlace, fetch: &FetchArgs, urls: &[String]) -> anyhow::Result<Self> {
+        Self::open_with(configured(Config::load(&place.config)?, fetch), place, fetch, urls).await
     }
 
     /// As [`Crawl::open`], with a configuration that was read before.
-    pub(crate) fn open_with(
+    pub(crate) async fn open_with(
         config: Config,
         place: &QueuePlace,
         fetch: &FetchArgs,
         urls: &[String],
     ) -> anyhow::Result<Self> {
         require_contact(&config, urls)?;
-        let http = config.fetch.http(fetch.allow_private)?;
-        let path = store::folder(place, &config);
-        let frontier = Arc::new(store::open_patiently(&path, &config, place.lock_timeout)?);
-        let behaviour = CrawlConfig {
-            product_token: config.fetch.product_token(),
-            at_once: config.fetch.at_once,
-            ..CrawlConfig::default()
-        };
+        let http = config.fetch.http(fetch.ask.allow_private)?;
+        let is_shared = matches!(Place::of(place, &config)?, Place::Database(_));
+        let config = if is_shared { considerate(config) } else { config };
+        let queue = Queue::open(place, &config).await?;
+        let frontier = queue.frontier();
+        let hold = if is_shared { config.store.postgres.hold } else { CrawlConfig::default().hold };
+        let behaviour =
+            CrawlConfig { hold, product_token: config.fetch.product_token(), at_once: config.fetch.at_once };
         let clock = Clock::default();
         let crawler = Crawler::new(frontier.clone(), http, behaviour, clock)?;
-        Ok(Self { config, frontier, crawler, clock })
+        Ok(Self { config, queue, frontier, crawler, clock })
     }
 
     /// Leaves the queue so that it opens quickly again.
-    pub(crate) fn close(self) -> anyhow::Result<()> {
-        drop(self.crawler);
-        match Arc::try_unwrap(self.frontier) {
-            Ok(frontier) => Ok(frontier.close()?),
-            Err(_) => Ok(()), // somebody still looks at it, and closes it by letting go
+    pub(crate) async fn close(self) -> anyhow::Result<()> {
+        drop((self.crawler, self.frontier));
+        self.queue.close().await
+    }
+
+    /// Has the pages of a collection back that whoever crawled before took and never reported. Where others may be at
+    /// work, nobody can tell theirs from those of the dead: these run out by themselves.
+    pub(crate) async fn reclaim(&self, collection: &str) -> anyhow::Result<()> {
+        if !self.queue.is_shared() {
+            self.frontier.reclaim(collection, self.clock.now()).await?;
         }
+        Ok(())
+    }
+
+    /// Makes the changes that the catalog needs. Others may be making the same ones: whoever comes second looks again.
+    pub(crate) async fn configure(
+        &self,
+        changes: impl Fn(&Catalog) -> anyhow::Result<Vec<Change>>,
+    ) -> anyhow::Result<()> {
+        for left in (0..MOST_TRIES).rev() {
+            let changes = changes(&*self.frontier.catalog().await?)?;
+            if changes.is_empty() {
+                break;
+            }
+            match self.frontier.configure(&changes, self.clock.now()).await {
+                Err(forager_frontier::Error::Exists { .. }) if left > 0 => {}
+                made => return Ok(made?),
+            }
+        }
+        Ok(())
     }
 }
 
-/// The configuration with what the flags say.
-pub(crate) fn configured(mut config: Config, flags: &FetchArgs) -> Config {
+/// The configuration for a queue that others crawl from too. When a request was sent is known to others only when it is
+/// reported; so that they can keep their distance, the next one waits for that.
+fn considerate(mut config: Config) -> Config {
+    if config.politeness.delay > Interval::default() {
+        config.politeness.in_flight = config.politeness.in_flight.min(1);
+    }
+    config
+}
+
+/// The configuration with what the flags of a crawl say.
+pub(crate) fn configured(config: Config, flags: &FetchArgs) -> Config {
+    let mut config = asking(config, &flags.ask);
+    config.fetch.at_once = flags.at_once.unwrap_or(config.fetch.at_once);
+    config.politeness.in_flight = flags.in_flight.unwrap_or(config.politeness.in_flight);
+    config
+}
+
+/// The configuration with what the flags say of who asks, and how.
+pub(crate) fn asking(mut config: Config, flags: &AskArgs) -> Config {
     if flags.contact.is_some() {
         config.fetch.contact.clone_from(&flags.contact);
     }
-    config.fetch.at_once = flags.at_once.unwrap_or(config.fetch.at_once).max(1);
     if let Some(delay) = flags.delay {
         (config.politeness.delay, config.politeness.max_delay) = (delay, delay);
     }
-    config.politeness.in_flight = flags.in_flight.unwrap_or(config.politeness.in_flight);
     config
 }
 
 /// Refuses to ask strangers without saying who asks, and what cannot be asked for at all.
 pub(crate) fn require_contact(config: &Config, urls: &[String]) -> anyhow::Result<()> {
     let mut is_own = true;
-    for url in urls {
-        is_own &= is_loopback(FetchUrl::parse_lenient(url)?.host());
+    for text in urls {
+        let url = FetchUrl::parse_lenient(text)?;
+        if FetchUrl::parse(text).is_err() {
+            output::tell(format_args!(
+                "{text:?} is taken as {url}; write https:// before it if that is meant"
+            ));
+        }
+        is_own &= is_loopback(url.host());
     }
     if config.fetch.contact.is_some() || config.fetch.user_agent.is_some() || is_own {
         return Ok(());
@@ -109,9 +166,7 @@ pub(crate) struct Signals {
 
 /// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once.
 pub(crate) fn with_signals<T>(work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("cannot start to work")?;
-    runtime.block_on(async {
+    runtime::wait(async {
         let (sender, stop) = watch::channel(Stop::No);
         let (again, reload) = watch::channel(false);
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
@@ -134,5 +189,5 @@ pub(crate) fn with_signals<T>(work: impl AsyncFnOnce(Signals) -> anyhow::Result<
         let done = work(Signals { stop, reload }).await;
         listening.abort();
         done
-    })
+    })?
 }

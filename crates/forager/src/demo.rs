@@ -25,6 +25,7 @@ use tokio::sync::watch;
 
 use crate::Outcome;
 use crate::cli::DemoArgs;
+use crate::runtime;
 use report::Report;
 use watchers::{Catches, Order as Fetched};
 
@@ -46,8 +47,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Outcome> {
     let folder = tempfile::tempdir().context("cannot make a folder for the queue")?;
     let settings = settings();
     let frontier: Arc<Embedded> = Arc::new(Embedded::open(folder.path(), settings, Options::default())?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.context("cannot start to work")?.block_on(show(args, &frontier))
+    runtime::wait(show(args, &frontier))?
 }
 
 fn settings() -> Settings {

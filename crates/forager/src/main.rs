@@ -14,6 +14,7 @@ mod output;
 mod pause;
 mod progress;
 mod record;
+mod runtime;
 mod store;
 mod words;
 
@@ -36,6 +37,8 @@ enum Outcome {
     Complete,
     /// Some lines were bad; each was reported, and the others were processed.
     SomeBad,
+    /// Every page to start from failed.
+    Failed,
     /// It was asked to stop, and did when what was under way was finished.
     Interrupted,
     /// It was asked to stop at once, and did.
@@ -52,6 +55,7 @@ impl Outcome {
         match self {
             Self::Complete => 0,
             Self::SomeBad => 1,
+            Self::Failed => 9,
             Self::Interrupted => 11,
             Self::Forced => 13,
             Self::SizeLimit => 14,
@@ -63,6 +67,9 @@ impl Outcome {
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     let is_crawl = command.is_crawl();
+    if command.is_quiet() {
+        output::be_quiet();
+    }
     let ended = commands::run(command);
     progress::finish();
     match ended {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -186,6 +187,25 @@ fn cell(value: Option<&Value>) -> String {
 pub(crate) fn harmless(text: &str) -> String {
     let steers = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// Whether to tell only what is wrong.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on, only what is wrong is told.
+pub(crate) fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}
+
+/// Tells the user on standard error how things go, unless only what is wrong is wanted.
+pub(crate) fn tell(message: fmt::Arguments<'_>) {
+    if !is_quiet() {
+        complain(message);
+    }
 }
 
 /// Tells the user on standard error what is wrong.

@@ -1,16 +1,23 @@
-//! The queue on disk: opened as a command asks, and closed in good order.
+//! The queue, in a folder or a database: opened as a command asks, and closed in good order.
+
+mod place;
+
+mod holder;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use forager_core::time::Interval;
-use forager_frontier::{Durability, Embedded, Error, Memory, Options};
+use forager_frontier::{Durability, Embedded, Error, Frontier, Memory, Options, Postgres};
 use jiff::Timestamp;
 
 use crate::cli::{QueuePlace, StoreArgs};
 use crate::config::{self, Config};
+use crate::runtime;
+pub(crate) use place::{Database, Place};
 
 /// How often it is tried whether another process has left the queue.
 pub(crate) const TRY_EVERY: Duration = Duration::from_millis(20);
@@ -22,9 +29,55 @@ pub(crate) enum Missing {
     Refuse,
 }
 
+/// A queue that is open.
+pub(crate) enum Queue {
+    Folder(Arc<Embedded>),
+    Database(Arc<Postgres>),
+}
+
+impl Queue {
+    /// Opens the queue that is meant.
+    pub(crate) async fn open(place: &QueuePlace, config: &Config) -> anyhow::Result<Self> {
+        match Place::of(place, config)? {
+            Place::Folder(path) => {
+                Ok(Self::Folder(Arc::new(open_patiently(&path, config, place.lock_timeout)?)))
+            }
+            Place::Database(database) => Ok(Self::Database(Arc::new(connect(&database, config).await?))),
+        }
+    }
+
+    /// What all queues can do.
+    pub(crate) fn frontier(&self) -> Arc<dyn Frontier> {
+        match self {
+            Self::Folder(frontier) => frontier.clone(),
+            Self::Database(frontier) => frontier.clone(),
+        }
+    }
+
+    /// Whether other processes may be at work on it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Self::Database(_))
+    }
+
+    /// Leaves the queue so that it opens quickly again, and so that others know what was done.
+    pub(crate) async fn close(self) -> anyhow::Result<()> {
+        match self {
+            Self::Folder(frontier) => match Arc::try_unwrap(frontier) {
+                Ok(frontier) => Ok(frontier.close()?),
+                Err(_) => Ok(()), // somebody still looks at it, and closes it by letting go
+            },
+            Self::Database(frontier) => {
+                frontier.close().await;
+                Ok(())
+            }
+        }
+    }
+}
+
 /// A queue that is open, and the time that counts as now.
 pub(crate) struct Store {
-    pub(crate) frontier: Embedded,
+    pub(crate) queue: Queue,
+    pub(crate) frontier: Arc<dyn Frontier>,
     pub(crate) now: Timestamp,
 }
 
@@ -32,21 +85,24 @@ impl Store {
     /// Opens the queue.
     pub(crate) fn open(args: &StoreArgs, missing: Missing) -> anyhow::Result<Self> {
         let config = Config::load(&args.place.config)?;
-        let path = folder(&args.place, &config);
-        if missing == Missing::Refuse && is_nothing(&path) {
+        if let Place::Folder(path) = Place::of(&args.place, &config)?
+            && missing == Missing::Refuse
+            && is_nothing(&path)
+        {
             bail!(
                 "there is no queue in {}; start one with \"forager apply\" or \"forager collection add\", \
                  or choose another folder with --data",
                 path.display()
             );
         }
-        let frontier = open_patiently(&path, &config, args.place.lock_timeout)?;
-        Ok(Self { frontier, now: args.now.get() })
+        let queue = runtime::wait(Queue::open(&args.place, &config))??;
+        Ok(Self { frontier: queue.frontier(), queue, now: args.now.get() })
     }
 
-    /// Leaves the queue so that it opens quickly again.
+    /// Leaves the queue.
     fn close(self) -> anyhow::Result<()> {
-        Ok(self.frontier.close()?)
+        drop(self.frontier);
+        runtime::wait(self.queue.close())?
     }
 }
 
@@ -113,9 +169,13 @@ pub(crate) fn rehearse(
     call(&Memory::new(Config::load(&args.place.config)?.settings())?, args.now.get())
 }
 
-/// Whether there is a queue, or something else where it would be.
+/// Whether there is a queue, or something else where it would be. In a database there is, or opening it says what is
+/// missing.
 pub(crate) fn is_there(place: &QueuePlace) -> anyhow::Result<bool> {
-    Ok(!is_nothing(&folder(place, &Config::load(&place.config)?)))
+    Ok(match Place::of(place, &Config::load(&place.config)?)? {
+        Place::Folder(path) => !is_nothing(&path),
+        Place::Database(_) => true,
+    })
 }
 
 /// Whether a call failed only because another process has the queue.
@@ -137,25 +197,24 @@ fn is_nothing(path: &Path) -> bool {
     }
 }
 
-/// The folder that is meant: the flag or its variable, or what the configuration says.
-pub(crate) fn folder(place: &QueuePlace, config: &Config) -> PathBuf {
-    place.data.clone().unwrap_or_else(|| config.store.data.clone())
-}
-
 /// Another process has the queue, and kept it for as long as we were to wait.
 #[derive(Debug)]
 struct Busy {
     path: PathBuf,
+    /// Who has it, where that is known.
+    holder: Option<String>,
     waited: Interval,
 }
 
 impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, waited } = self;
+        let Self { path, holder, waited } = self;
+        let holder = holder.as_deref().unwrap_or("another process");
         write!(
             f,
-            "{} is open in another process, and was for {waited}; stop it, wait longer with --lock-timeout, \
-             or choose another folder with --data",
+            "{} is in use by {holder}, and was for {waited}; stop it, wait for its end with a longer --lock-timeout, or \
+             choose another folder with --data; what a crawl writes with --out, --crawl-log or --changes can be \
+             read meanwhile",
             path.display()
         )
     }
@@ -163,7 +222,7 @@ impl fmt::Display for Busy {
 
 impl std::error::Error for Busy {}
 
-pub(crate) fn open_patiently(path: &Path, config: &Config, patience: Interval) -> anyhow::Result<Embedded> {
+fn open_patiently(path: &Path, config: &Config, patience: Interval) -> anyhow::Result<Embedded> {
     let (started, longest) = (Instant::now(), Duration::from_secs_f64(patience.as_secs_f64()));
     loop {
         let durability = match config.store.durability {
@@ -173,15 +232,32 @@ pub(crate) fn open_patiently(path: &Path, config: &Config, patience: Interval) -
         let options = Options { durability, ..Options::default() };
         match Embedded::open(path, config.settings(), options) {
             Err(Error::Locked { .. }) if started.elapsed() < longest => std::thread::sleep(TRY_EVERY),
-            Err(Error::Locked { path }) => return Err(Busy { path, waited: patience }.into()),
+            Err(Error::Locked { path }) => {
+                let holder = holder::holder(&path);
+                return Err(Busy { path, holder, waited: patience }.into());
+            }
             other => return Ok(other?),
         }
     }
 }
 
+async fn connect(database: &Database, config: &Config) -> anyhow::Result<Postgres> {
+    let (url, options) = (database.url.with_password(), config.store.postgres.options());
+    let connected = Postgres::connect(url, config.settings(), options).await;
+    connected.map_err(not_of_input).with_context(|| database.to_string())
+}
+
+/// An error of opening, which is never about a line that is read.
+pub(crate) fn not_of_input(error: Error) -> anyhow::Error {
+    match error {
+        Error::Configuration(problem) => anyhow::anyhow!(problem),
+        other => other.into(),
+    }
+}
+
 /// The answer to a call.
 pub(crate) fn ask<T>(call: impl Future<Output = forager_frontier::Result<T>>) -> anyhow::Result<T> {
-    Ok(block_on(call)?)
+    Ok(runtime::wait(call)??)
 }
 
 /// Waits for the answer to a call, without a clock or a reactor: the embedded store needs neither.

@@ -6,6 +6,17 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {word}")
 }
 
+/// Seconds as people say them.
+pub(crate) fn in_time(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for people")]
+    let seconds = seconds.min(1e9) as u64;
+    match (seconds / 3600, seconds % 3600 / 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes}m"),
+    }
+}
+
 /// Replaces the names of types that a user never chose by what is expected.
 pub(crate) fn in_words(message: &str) -> String {
     let Some((before, expected)) = message.rsplit_once("expected ") else {

@@ -89,7 +89,7 @@ fn classify_takes_plain_urls_records_and_own_rows() {
     assert_eq!(ran.status, 1);
     assert_eq!(
         ran.stderr,
-        "forager: line 3: url: \"not a url\" is not an absolute URL: relative URL without a base\n"
+        "forager: line 3: url: \"not a url\" is not an absolute URL: write https:// or http:// before it\n"
     );
     assert_eq!(column(&ran.rows(), "freshnessRisk"), ["LOW", "CRITICAL"]);
     assert_eq!(ran.rows()[0]["reasons"], json!(["own row: /blog/"]));
@@ -221,7 +221,7 @@ fn scope_says_which_question_it_did_not_understand() {
     );
     assert_eq!(
         problems[2],
-        "forager: line 3: entry.url: \"x\" is not an absolute URL: relative URL without a base"
+        "forager: line 3: entry.url: \"x\" is not an absolute URL: write https:// or http:// before it"
     );
     assert_eq!(ran.status, 1);
 }

@@ -198,7 +198,7 @@ fn hosts_are_crawled_side_by_side() {
     let field = Field::new(site);
     let urls = names.map(|name| field.url(name, "/"));
     // A page that is given twice is fetched once.
-    let args = ["crawl", &urls[0], &urls[1], &urls[2], &urls[0], "--delay", "200ms"];
+    let args = ["crawl", &urls[0], &urls[1], &urls[2], &urls[0], "--delay", "200ms", "--quiet"];
     let ran = field.run(&args);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
     let told: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -217,7 +217,7 @@ fn hosts_are_crawled_side_by_side() {
 fn a_crawl_stops_when_what_it_finds_cannot_be_written() {
     for file in ["--out", "--crawl-log"] {
         let field = Field::new(Site::new().host(plain_host("a.test", 20)));
-        let ran = field.run(&["crawl", &field.url("a.test", "/"), file, "/dev/full"]);
+        let ran = field.run(&["crawl", &field.url("a.test", "/"), file, "/dev/full", "--quiet"]);
         assert_eq!((ran.status, ran.stdout.as_str()), (3, ""), "{file}: {ran:?}");
         assert!(ran.stderr.contains("cannot write what was fetched: No space left"), "{file}: {ran:?}");
         assert!(
@@ -231,7 +231,7 @@ fn a_crawl_stops_when_what_it_finds_cannot_be_written() {
 #[test]
 fn lines_may_go_to_standard_output() {
     let field = Field::new(Site::new().host(plain_host("a.test", 2)));
-    let rows = field.run(&["crawl", &field.url("a.test", "/"), "--out", "-"]).good_rows();
+    let rows = field.run(&["crawl", &field.url("a.test", "/"), "--out", "-", "--quiet"]).good_rows();
     assert_eq!(rows.len(), 3);
     assert!(rows.iter().all(|row| row["status"] == 200));
 }

@@ -6,9 +6,10 @@ mod common;
 mod web;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use forager_site::checks::{self, Rule};
 use forager_site::{Answer, Asked, Host, RetryAfter, Site, listing};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -28,6 +29,18 @@ fn at_first(
 fn statuses(field: &Field, path: &str) -> Vec<Option<u16>> {
     let of_path = field.seen().into_iter().filter(|seen| *seen.host == *HOST && seen.path == path);
     of_path.map(|seen| seen.status).collect()
+}
+
+/// Requires that a crawl said that it came to nothing, and where it began.
+#[track_caller]
+fn assert_nothing_fetched(field: &Field, ran: &common::Ran) {
+    assert_eq!(ran.status, 9, "{ran:?}");
+    assert!(
+        ran.stderr.starts_with("forager: nothing could be fetched, for every page to start from failed:\n"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains(&field.url(HOST, "/: ")), "{ran:?}");
+    assert_eq!(ran.rows()[0]["end"], "every page to start from failed");
 }
 
 #[test]
@@ -144,6 +157,67 @@ fn a_host_that_asks_to_be_left_alone_is() {
     }
 }
 
+/// Two sites of one host. At the one, a page asks for a pause; at the other, a page that was handed out before waits for
+/// robots.txt meanwhile, and must not be asked for when that has come.
+#[test]
+fn what_was_handed_out_before_a_pause_goes_back() {
+    for status in [429, 503] {
+        let pause = Duration::from_secs(4);
+        // Each server waits for the other one: the pause begins while robots.txt is under way.
+        let (asked, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (is_asked, is_refused) = (asked.clone(), refused.clone());
+        let busy = move || {
+            wait_until("a request for robots.txt", || is_asked.load(Ordering::SeqCst));
+            refused.store(true, Ordering::SeqCst);
+            Answer::error(status).header(http::header::RETRY_AFTER, "4")
+        };
+        let late = move |_: &Asked<'_>| {
+            asked.store(true, Ordering::SeqCst);
+            wait_until("the pause", || is_refused.load(Ordering::SeqCst));
+            Answer::error(404).slow(Duration::from_millis(1500))
+        };
+        let field = Field::new(Site::new().host(Host::new(HOST).made("/busy", at_first(busy))));
+        let other = Field::new(Site::new().host(plain_host(HOST, 2).made("/robots.txt", late)));
+        let (one, two) = (other.url(HOST, "/1"), other.url(HOST, "/2"));
+        let more = [
+            "--scope",
+            "page",
+            "--delay",
+            "0s",
+            "--in-flight",
+            "4",
+            "--out",
+            "pages.jsonl",
+            "--json",
+            "--quiet",
+        ];
+        field.run(&[&["crawl", &field.url(HOST, "/busy"), &one, &two], &more[..]].concat()).good_rows();
+
+        let refused = field.seen().into_iter().find(|seen| seen.path == "/busy").unwrap();
+        let robots = other.seen().into_iter().find(|seen| seen.path == "/robots.txt").unwrap();
+        assert!(robots.arrived < refused.ended.unwrap(), "it was asked for before the pause");
+        assert!(robots.ended.unwrap() > refused.ended.unwrap() + web::TOLERANCE, "and came in it");
+        let seen: Vec<_> = field.seen().into_iter().chain(other.seen()).collect();
+        let rule = Rule { limit: 4, gap: SignedDuration::ZERO, tolerance: web::TOLERANCE };
+        let found: Vec<String> =
+            checks::politeness(&seen, |_| rule).iter().map(ToString::to_string).collect();
+        assert!(found.is_empty(), "{status}: {found:#?}");
+        for path in ["/1", "/2"] {
+            let times = other.times(HOST, path);
+            assert_eq!(times.len(), 1, "{path}");
+            assert!(times[0] >= refused.ended.unwrap() + pause, "{status}: {path} at {}", times[0]);
+        }
+        let lines = field.lines("pages.jsonl");
+        let busy = field.url(HOST, "/busy");
+        let others: Vec<_> = lines.iter().filter(|line| line["url"] != busy.as_str()).collect();
+        assert!(
+            others.len() == 2 && others.iter().all(|line| line["status"] == 200),
+            "no try was lost: {lines:?}"
+        );
+        assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1);
+    }
+}
+
 #[test]
 fn without_robots_txt_everything_is_allowed() {
     let field = Field::new(Site::new().host(plain_host(HOST, 3)));
@@ -163,9 +237,16 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
     ];
     for (name, answer) in table {
         let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer)));
-        field.crawl(HOST, &[]).good_rows();
+        let ran = field.crawl(HOST, &["--crawl-log", "crawl.log"]);
+        assert_nothing_fetched(&field, &ran);
+        let summary = ran.rows().remove(0);
         assert_eq!(field.paths(HOST), Vec::<String>::new(), "{name}");
         let lines = field.lines("pages.jsonl");
+        let outcomes = json!({ "robots.txt unreachable": lines.len() });
+        assert_eq!((&summary["fetched"], &summary["outcomes"]), (&json!(0), &outcomes), "{name}");
+        assert!(lines.iter().all(|line| line["notFetched"] == "robotsUnreachable"), "{name}: {lines:?}");
+        let log = std::fs::read_to_string(field.file("crawl.log")).unwrap();
+        assert!(log.lines().all(|line| line.split_whitespace().nth(1) == Some("-61")), "{name}: {log}");
         assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{name}: {lines:?}");
         let error = lines[0]["error"].as_str().unwrap();
         assert!(error.contains("robots.txt"), "{name}: {error}");
@@ -177,7 +258,10 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
 fn where_nobody_listens_nothing_is_fetched() {
     let mut field = Field::new(Site::new().host(plain_host(HOST, 3)));
     field.stop();
-    field.crawl(HOST, &[]).good_rows();
+    let ran = field.crawl(HOST, &[]);
+    assert_nothing_fetched(&field, &ran);
+    let summary = ran.rows().remove(0);
+    assert_eq!(summary["outcomes"], json!({ "robots.txt unreachable": 3 }), "{summary}");
     let lines = field.lines("pages.jsonl");
     assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{lines:?}");
 }
@@ -212,6 +296,44 @@ fn rules_for_us_by_name_go_over_those_for_everyone() {
     want.remove("/2");
     assert_eq!(field.counts(HOST), want);
     field.assert_audit();
+}
+
+#[test]
+fn what_robots_txt_forbids_is_told_with_its_line_and_how_long_that_counts() {
+    let rules = "# ours\nUser-agent: *\nDisallow: /2\n";
+    let field = Field::new(Site::new().host(plain_host(HOST, 2).robots(rules)));
+    let summary = field.crawl(HOST, &["--name", "job"]).good_rows().remove(0);
+    assert_eq!(
+        (&summary["fetched"], &summary["outcomes"]["forbidden by robots.txt"]),
+        (&json!(2), &json!(1))
+    );
+    let line = field.line(HOST, "/2");
+    assert_eq!((&line["notFetched"], &line["error"]), (&json!("robots"), &json!("line 3: Disallow: /2")));
+    let (source, decided) = (field.url(HOST, "/robots.txt"), "line 3: Disallow: /2");
+    let rule = line["rule"].as_str().unwrap();
+    let start = format!("forbidden by robots.txt: {decided}; {source} counts until ");
+    let until: Timestamp = rule.strip_prefix(&start).unwrap_or_else(|| panic!("{rule}")).parse().unwrap();
+    let ahead = until.duration_since(Timestamp::now());
+    assert!(ahead > SignedDuration::from_hours(23) && ahead <= SignedDuration::from_hours(24), "{until}");
+
+    let explained = field.run(&["explain", &field.url(HOST, "/2"), "--json"]).good_rows().remove(0);
+    let robots = &explained["robots"];
+    assert_eq!((&robots["allowed"], &robots["rule"]), (&json!(false), &json!(decided)), "{explained}");
+    assert_eq!((&robots["source"], &robots["expires"]), (&json!(source), &json!(until)), "{explained}");
+    let needs = format!("{source} has to allow it: {decided}");
+    assert!(explained["wouldNeed"].as_array().unwrap().contains(&json!(needs)), "{explained}");
+    let shown = field.run(&["explain", &field.url(HOST, "/2"), "--format", "table"]).stdout;
+    for part in
+        [format!("forbidden: {decided}"), format!("by {source}, asked for at "), "counts until".into()]
+    {
+        assert!(shown.contains(&part), "{part}: {shown}");
+    }
+    let allowed = field.run(&["explain", &field.url(HOST, "/1"), "--json"]).good_rows().remove(0);
+    let robots = &allowed["robots"];
+    assert_eq!(
+        (&robots["allowed"], &robots["rule"]),
+        (&json!(true), &json!("no rule of robots.txt matches"))
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use forager_site::{Answer, Asked, Host, Site, listing};
 use http::header::CONTENT_ENCODING;
-use serde_json::Value;
+use serde_json::{Value, json};
 use web::raw::Raw;
 use web::{CONTACT, Field, LONG, each, page, plain_host, status_of_wrong};
 
@@ -36,17 +36,52 @@ fn loopback_is_refused_unless_it_is_allowed() {
     // The last two are 127.0.0.2 too, one as a number and one inside IPv6.
     for (number, host) in ["127.0.0.2", OUTER, "2130706434", "[::ffff:127.0.0.2]"].into_iter().enumerate() {
         let out = format!("refused-{number}.jsonl");
-        let ran =
-            field.run(&["crawl", &at(host), "--out", &out, "--contact", CONTACT, "--name", &out, "--json"]);
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{host}: {ran:?}");
+        let log = format!("{out}.log");
+        let ran = field.run(&[
+            "crawl",
+            &at(host),
+            "--out",
+            &out,
+            "--crawl-log",
+            &log,
+            "--contact",
+            CONTACT,
+            "--name",
+            &out,
+            "--json",
+            "--quiet",
+        ]);
+        assert_eq!(ran.status, 9, "{host}: {ran:?}");
+        assert!(ran.stderr.contains("every page to start from failed"), "{host}: {ran:?}");
         assert!(field.seen().is_empty(), "{host} was asked");
         let lines = field.lines(&out);
         assert_eq!(lines.len(), 1, "{host}: what is refused is not tried again: {lines:?}");
-        assert!(error(&lines[0]).contains("127.0.0.2"), "{host}: {lines:?}");
+        for part in ["127.0.0.2", "loopback", "--allow-private", "allow_addresses"] {
+            assert!(error(&lines[0]).contains(part), "{host}: {lines:?}");
+        }
+        assert_eq!(lines[0]["notFetched"], "addressRefused", "{host}: {lines:?}");
+        assert_eq!(lines[0]["rule"], lines[0]["error"], "{host}");
+        let summary = &ran.rows()[0];
+        assert_eq!(
+            (&summary["fetched"], &summary["outcomes"]),
+            (&json!(0), &json!({ "address refused": 1 }))
+        );
+        let told = std::fs::read_to_string(field.file(&log)).unwrap();
+        assert_eq!(told.split_whitespace().nth(1), Some("-5001"), "{host}: {told}");
     }
+    assert!(field.run(&["audit", "--json"]).good_rows().is_empty(), "nothing was fetched");
+    let jobs = field.run(&["job", "list", "--json"]).good_rows();
+    assert!(jobs.iter().all(|job| job["progress"]["fetches"] == 0), "{jobs:?}");
     // What was refused once is no reason to refuse it to those who may.
     field.crawl(OUTER, &["--contact", CONTACT, "--allow-private"]).good_rows();
     assert_eq!(field.counts(OUTER), each(2, 1));
+    // Nor is what is known of robots.txt a reason to ask those who may not be asked.
+    let more = ["--contact", CONTACT, "--name", "again", "--out", "again.jsonl"];
+    let ran = field.run(&[&["crawl", &field.url(OUTER, "/"), "--json"], &more[..]].concat());
+    assert_eq!(ran.status, 9, "{ran:?}");
+    let lines = field.lines("again.jsonl");
+    assert_eq!((lines.len(), &lines[0]["notFetched"]), (1, &json!("addressRefused")), "{lines:?}");
+    field.assert_audit();
 }
 
 #[test]
@@ -73,7 +108,8 @@ fn an_address_that_is_refused_is_not_reached_by_a_detour() {
     ];
     for (name, outer, fetched) in table {
         let field = half_open(outer);
-        field.crawl(OUTER, &["--scope", "any"]).good_rows();
+        let ran = field.crawl(OUTER, &["--scope", "any"]);
+        assert_eq!(ran.status, if fetched == 0 { 9 } else { 0 }, "{name}: {ran:?}");
         assert!(field.seen().iter().all(|seen| *seen.host == *OUTER), "{name}: {:?}", field.seen());
         assert_eq!(field.paths(OUTER).len(), fetched, "{name}: {:?}", field.paths(OUTER));
         let told = std::fs::read_to_string(field.file("pages.jsonl")).unwrap();
@@ -116,12 +152,15 @@ fn crawl_raw(
         "--out",
         "pages.jsonl",
         "--json",
+        "--quiet",
     ]);
-    ran.good_rows();
     assert!(start.elapsed() < LONG, "{:?}", start.elapsed());
     assert!(raw.asked().contains(&"/page".to_owned()));
     assert_eq!(field.run(&["audit"]).status, 0);
-    field.lines("pages.jsonl").pop().unwrap()
+    let line = field.lines("pages.jsonl").pop().unwrap();
+    // It is the only page, so that the crawl comes to what the page comes to.
+    assert_eq!(ran.status, if line["error"].is_null() { 0 } else { 9 }, "{ran:?}");
+    line
 }
 
 #[test]

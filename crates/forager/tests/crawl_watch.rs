@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forager_site::{Answer, Asked, Host, Site};
-use serde_json::Value;
+use serde_json::{Value, json};
 use web::{CONTACT, Field, Started, each, plain_host, wait_until};
 
 const HOST: &str = "a.test";
@@ -53,7 +53,7 @@ impl Board {
 
 fn watch(field: &Field, path: &str, more: &[&str]) -> Started {
     let url = field.url(HOST, path);
-    Started::new(&mut field.queue.command(&[&["watch", &url, "--every", "1s"], more].concat()))
+    Started::new(&mut field.queue.command(&[&["watch", &url, "--every", "1s", "--quiet"], more].concat()))
 }
 
 #[test]
@@ -84,6 +84,44 @@ fn a_change_is_printed_by_line_and_noise_is_none() {
         assert!(pair[1].duration_since(pair[0]) >= least, "{times:?}");
     }
     field.assert_audit();
+}
+
+#[test]
+fn a_page_that_redirects_elsewhere_says_from_where_to_where() {
+    let board = Board::default();
+    let (version, price) = (board.0.clone(), board.page());
+    let host = Host::new(HOST).made("/", move |asked: &Asked<'_>| match version.load(Ordering::SeqCst) {
+        0 => price(asked),
+        number => Answer::redirect(302, &format!("/target/{number}")),
+    });
+    let field = Field::new(Site::new().host(host));
+    let watching = watch(&field, "/", &["--json"]);
+    for looks in [2, 3, 2] {
+        let before = field.paths(HOST).len();
+        field.wait_for(HOST, before + looks);
+        board.change();
+    }
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 2);
+    watching.signal("INT");
+    let ran = watching.end();
+    let target = |number: usize| field.url(HOST, &format!("/target/{number}"));
+    let says = |number: usize| format!("redirects to {}", target(number));
+    let rows: Vec<Value> = ran.rows();
+    assert_eq!(rows.len(), 3, "{ran:?}");
+    assert_eq!((&rows[0]["redirect"], &rows[0]["redirectBefore"]), (&json!(target(1)), &Value::Null));
+    assert_eq!(rows[0]["added"], json!([says(1)]));
+    assert!(rows[0]["removed"].to_string().contains("A boat costs 10 euros a day."), "{}", rows[0]);
+    assert_eq!((&rows[1]["redirect"], &rows[1]["redirectBefore"]), (&json!(target(2)), &json!(target(1))));
+    assert_eq!((&rows[1]["added"], &rows[1]["removed"]), (&json!([says(2)]), &json!([says(1)])));
+    for number in 1..=3 {
+        let advice = format!("{}; watch that page instead", says(number));
+        assert_eq!(ran.stderr.matches(&advice).count(), 1, "each is told once: {}", ran.stderr);
+    }
+    let events = field.run(&["events", "--json"]).good_rows();
+    let told =
+        events.iter().filter(|event| event["event"]["changed"]["difference"]["removed"] == json!([says(1)]));
+    assert_eq!(told.count(), 1, "{events:?}");
 }
 
 #[test]
@@ -177,7 +215,7 @@ fn harvest(field: &Field, every: &str, seeds: &[&str]) {
 fn a_run_fetches_all_seeds_and_ends_when_nothing_is_due() {
     let field = Field::new(Site::new().host(plain_host(HOST, 3)).host(plain_host(OFFICE, 4)));
     harvest(&field, "1h", &[HOST, OFFICE]);
-    let ran = field.run(&["run", "--until-idle", "--out", "pages.jsonl"]);
+    let ran = field.run(&["run", "--until-idle", "--out", "pages.jsonl", "--quiet"]);
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
     assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(3, 1), each(4, 1)));
     assert_eq!(field.lines("pages.jsonl").len(), 9);
@@ -194,8 +232,16 @@ fn a_run_comes_back_writes_down_changes_and_drains() {
     let host = plain_host(HOST, 2).made("/1", board.page());
     let field = Field::new(Site::new().host(host));
     harvest(&field, "1s", &[HOST]);
-    let command =
-        ["run", "--out", "pages.jsonl", "--changes", "changes.jsonl", "--on-change", "cat >> told.jsonl"];
+    let command = [
+        "run",
+        "--quiet",
+        "--out",
+        "pages.jsonl",
+        "--changes",
+        "changes.jsonl",
+        "--on-change",
+        "cat >> told.jsonl",
+    ];
     let running = Started::new(&mut field.queue.command(&command));
     wait_until("a second look", || field.times(HOST, "/1").len() >= 2);
     board.change();
@@ -234,4 +280,58 @@ fn a_run_that_is_hung_up_on_reads_its_configuration_again() {
     assert_eq!(running.end().status, 0);
     assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(2, 1), each(2, 1)));
     field.assert_audit();
+}
+
+/// A run over a page that changes twice, with a command for each change that does not do well.
+fn with_hook(hook: &str, stop: impl Fn(&Started)) -> common::Ran {
+    let board = Board::default();
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", board.page())));
+    harvest(&field, "1s", &[HOST]);
+    let command = ["run", "--quiet", "--changes", "changes.jsonl", "--on-change", hook];
+    let running = Started::new(&mut field.queue.command(&command));
+    wait_until("a first look", || !field.times(HOST, "/").is_empty());
+    for number in 1..=2 {
+        board.change();
+        wait_until("a change", || {
+            let text = std::fs::read_to_string(field.file("changes.jsonl")).unwrap_or_default();
+            text.lines().count() == number
+        });
+    }
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 1); // the crawl goes on, whatever the command does
+    stop(&running);
+    let ran = running.end();
+    field.assert_audit();
+    ran
+}
+
+#[test]
+fn a_command_that_fails_does_not_stop_a_crawl() {
+    let table = [
+        ("exit 3", "forager: \"exit 3\" failed: exit status: 3"),
+        ("exec 2> /dev/null; /no/such/program", "failed: exit status: 127"),
+        ("kill -9 $$", "failed: signal: 9"),
+    ];
+    for (hook, told) in table {
+        let ran = with_hook(hook, |running| running.signal("INT"));
+        assert_eq!(ran.status, 0, "{hook}: {ran:?}");
+        assert_eq!(ran.stderr.matches(told).count(), 2, "{hook}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_command_that_hangs_does_not_stop_a_crawl_nor_its_end() {
+    let ran = with_hook("sleep 600", |running| {
+        running.signal("INT");
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        running.signal("INT");
+    });
+    assert_eq!(ran.status, 13, "{ran:?}");
+    for told in [
+        "waiting for \"sleep 600\" to end; Ctrl-C twice ends it",
+        "\"sleep 600\" did not end, and was ended",
+        "2 changes were not told to \"sleep 600\"; \"forager events\" has them",
+    ] {
+        assert!(ran.stderr.contains(told), "{told}: {ran:?}");
+    }
 }

@@ -3,12 +3,13 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
 
 mod common;
+mod server;
 
-use common::{forager, session, steps_in};
+use common::{forager, session, session_in, steps_in};
 
 /// The commands that have a page of their own. They run one after another in one folder, so that an
 /// example may build on those before.
-const COMMANDS: [&str; 61] = [
+const COMMANDS: [&str; 62] = [
     "score",
     "rank",
     "select",
@@ -53,9 +54,10 @@ const COMMANDS: [&str; 61] = [
     "queue hosts",
     "queue stats",
     "host set",
-    "job start",
+    "job create",
     "job list",
     "job show",
+    "job pages",
     "job pause",
     "job resume",
     "job cancel",
@@ -72,6 +74,9 @@ const COMMANDS: [&str; 61] = [
     "bench frontier",
 ];
 
+/// The commands whose examples need a database, in which nothing is there yet.
+const IN_DATABASE: [&str; 4] = ["db migrate", "db status", "db check", "db down"];
+
 /// The commands whose examples need the web; `crawl.rs` runs them on a site of its own.
 const FETCHING: [&str; 9] = ["demo", "crawl", "run", "watch", "pick", "audit", "robots", "sitemap", "links"];
 
@@ -84,15 +89,25 @@ fn help(command: &str) -> String {
 
 #[test]
 fn each_prints_what_help_says() {
+    run_all(&COMMANDS, session);
+}
+
+#[test]
+fn each_prints_what_help_says_in_a_database() {
+    let schema = server::Schema::unmade();
+    run_all(&IN_DATABASE, |step, folder| session_in(step, folder, &[("DATABASE_URL", &schema.url())]));
+}
+
+fn run_all(commands: &[&str], run: impl Fn(&str, &std::path::Path) -> String) {
     let folder = tempfile::tempdir().unwrap();
-    for command in COMMANDS {
+    for command in commands {
         let help = help(command);
         let (_, example) = help.split_once("Example:\n").expect("there is an example");
         let lines = example.trim_end().lines().map(|line| line.strip_prefix("  ").unwrap_or(line));
         let steps = steps_in(lines);
         assert!(steps.iter().any(|(step, _)| step.contains(&format!("forager {command}"))), "{command}");
         for (step, printed) in steps {
-            assert_eq!(session(&step, folder.path()), printed, "{step}");
+            assert_eq!(run(&step, folder.path()), printed, "{step}");
         }
     }
 }
@@ -104,7 +119,7 @@ fn no_command_is_left_out() {
     while let Some(command) = left.pop() {
         match subcommands(&command) {
             below if below.is_empty() => {
-                let is_listed = COMMANDS.contains(&&*command) || FETCHING.contains(&&*command);
+                let is_listed = [&COMMANDS[..], &IN_DATABASE, &FETCHING].concat().contains(&&*command);
                 assert!(is_listed, "the example of {command} is not tested");
                 assert!(help(&command).contains("Example:\n"), "{command} has an example");
                 count += 1;
@@ -112,7 +127,7 @@ fn no_command_is_left_out() {
             below => left.extend(below),
         }
     }
-    assert_eq!(count, COMMANDS.len() + FETCHING.len());
+    assert_eq!(count, COMMANDS.len() + IN_DATABASE.len() + FETCHING.len());
 }
 
 /// The commands that the help of a command lists.

@@ -186,8 +186,8 @@ fn entries_of_a_collection_that_is_refused_go_nowhere() {
 fn a_job_that_cannot_start_makes_no_queue() {
     let queue = Queue::nowhere();
     let cases: [&[&str]; 3] = [
-        &["job", "start", "j", "nonsense"],
-        &["job", "start", "j", "https://a.example/", "--include", "("],
+        &["job", "create", "--name", "j", "nonsense"],
+        &["job", "create", "--name", "j", "https://a.example/", "--include", "("],
         &["collection", "add", "a", "a"],
     ];
     for args in cases {

@@ -277,8 +277,17 @@ fn a_time_that_the_queue_cannot_keep_is_refused() {
 #[test]
 fn a_job_ends_and_can_be_steered() {
     let queue = Queue::nowhere();
-    let started =
-        queue.good(&["job", "start", "site", "https://site.example/", "--order", "fifo", "--pages", "1"]);
+    let started = queue.good(&[
+        "job",
+        "create",
+        "--name",
+        "site",
+        "https://site.example/",
+        "--order",
+        "fifo",
+        "--pages",
+        "1",
+    ]);
     assert_eq!((&started[0]["state"], &started[0]["order"]), (&json!("running"), &json!("fifo")));
     let state = |verb: &str| queue.good(&["job", verb, "site"])[0]["state"].clone();
     assert_eq!(state("pause"), "paused");
@@ -290,14 +299,14 @@ fn a_job_ends_and_can_be_steered() {
     assert_eq!(queue.good(&["job", "list"]).len(), 1);
     let ran = queue.run(&["job", "show", "other"], "");
     assert_eq!((ran.status, ran.stderr.as_str()), (2, "forager: there is no job \"other\"\n"));
-    let ran = queue.run(&["job", "start", "site", "https://site.example/"], "");
+    let ran = queue.run(&["job", "create", "--name", "site", "https://site.example/"], "");
     assert_eq!(ran.status, 2, "{}", ran.stderr);
 }
 
 #[test]
 fn a_job_without_anything_to_fetch_is_finished_when_it_starts() {
     let queue = Queue::nowhere();
-    let started = queue.good(&["job", "start", "none", "https://site.example/", "--pages", "0"]);
+    let started = queue.good(&["job", "create", "--name", "none", "https://site.example/", "--pages", "0"]);
     assert_eq!((&started[0]["state"], &started[0]["finished"]), (&json!("finished"), &json!(NOW)));
     assert_eq!(column(&queue.good(&["events"]), "event"), ["finished"]);
 }

@@ -238,16 +238,14 @@ fn a_second_process_is_told_to_wait_and_soon_gets_its_turn() {
     let mut child = holder(&queue);
     let ran = queue.run(&["queue", "stats"], "");
     assert_eq!(ran.status, 2);
-    assert!(
-        ran.stderr.contains(
-            "forager-data is open in another process, and was for 2s; stop it, wait longer with --lock-timeout, \
-             or choose another folder with --data"
-        ),
-        "{}",
-        ran.stderr
-    );
+    let start = format!("forager: forager-data is in use by process {} (", child.id());
+    assert!(ran.stderr.starts_with(&start), "{}", ran.stderr);
+    assert!(ran.stderr.contains("forager discover --now "), "{}", ran.stderr);
+    let advice = "), and was for 2s; stop it, wait for its end with a longer --lock-timeout, or choose \
+                  another folder with --data";
+    assert!(ran.stderr.contains(advice), "{}", ran.stderr);
     let ran = queue.run(&["queue", "stats", "--lock-timeout", "0s"], "");
-    assert!(ran.stderr.contains("is open in another process, and was for 0s"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(", and was for 0s"), "{}", ran.stderr);
     // One that ends in time is waited for.
     let leave = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(2500));
@@ -324,7 +322,7 @@ fn what_nobody_sees_of_a_lease_is_given_back() {
 fn a_lease_waits_for_the_time_it_was_told() {
     let queue = Queue::nowhere();
     let run = |args: &[&str]| run_command(&mut queue.command(args), "");
-    run(&["job", "start", "site", "https://site.example/", "--scope", "any"]).good_rows();
+    run(&["job", "create", "--name", "site", "https://site.example/", "--scope", "any"]).good_rows();
     let page = json!({"collection": "site", "source": "https://site.example/", "links": [{"url": "https://site.example/a"}]});
     run_command(&mut queue.command(&["discover"]), page.to_string()).good_rows();
     run(&["host", "set", "site.example", "--delay", "1s"]).good_rows();
@@ -342,7 +340,7 @@ fn a_lease_waits_for_the_time_it_was_told() {
 #[cfg(unix)]
 fn events_are_followed_while_others_work_until_ctrl_c() {
     let queue = Queue::nowhere();
-    queue.good(&["job", "start", "once", "https://a.example/", "https://b.example/"]);
+    queue.good(&["job", "create", "--name", "once", "https://a.example/", "https://b.example/"]);
     let mut follower =
         Running(queue.command(&["events", "--follow", "--now", NOW]).stdout(Stdio::piped()).spawn().unwrap());
     let mut lines = BufReader::new(follower.0.stdout.take().unwrap()).lines();

@@ -34,7 +34,7 @@ fn a_bad_line_is_named_and_the_others_go_on() {
         ("no URL", "line 2: missing field `url`", b"{}"),
         (
             "relative",
-            "line 2: url: \"/a\" is not an absolute URL: relative URL without a base",
+            "line 2: url: \"/a\" is not an absolute URL: write https:// or http:// before it",
             br#"{"url":"/a"}"#,
         ),
         ("scheme", "line 2: url: \"ftp://a/\" is not an http or https URL", br#"{"url":"ftp://a/"}"#),

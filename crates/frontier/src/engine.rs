@@ -172,6 +172,8 @@ pub(crate) trait Tx {
 
     /// What was written down under a key.
     fn noted(&self, key: &str) -> Result<Option<Vec<u8>>>;
+    /// The keys of what was written down that begin with `prefix`, in any order.
+    fn note_keys(&self, prefix: &str) -> Result<Vec<String>>;
     /// Writes down a value under a key; none forgets it.
     fn set_note(&mut self, key: &str, value: Option<Vec<u8>>);
     /// Appends to the log of fetches. The position is filled in.

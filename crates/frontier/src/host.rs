@@ -11,6 +11,7 @@ use crate::settings::Politeness;
 
 /// What is known of a host. All of it is durable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Host {
     /// What was set for this host alone.
     pub settings: HostSettings,

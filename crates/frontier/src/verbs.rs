@@ -1,5 +1,6 @@
 //! The verbs of the frontier: what callers ask, and what they are told.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -310,7 +311,7 @@ pub struct Report {
     pub validators: Validators,
     /// What was found on the page: taken in together with the report, or not at all.
     pub links: Vec<Link>,
-    /// What the page says, to tell later what has changed; kept for [`text_key`].
+    /// What the page says, to tell later what has changed; kept under [`text_key`] as [`kept_text`] has it.
     pub text: Option<String>,
     /// What has changed.
     pub difference: Difference,
@@ -334,13 +335,38 @@ pub struct Difference {
 pub struct Sent {
     /// When.
     pub at: Moment,
+    /// When its answer was whole, or given up; when it is reported, if that is not told.
+    pub ended: Option<Moment>,
     /// What robots.txt says of the URL.
     pub robots: String,
 }
 
+/// The most bytes of a note, and of the text of a page: twice the largest robots.txt.
+pub const MAX_NOTE_BYTES: usize = 1 << 20;
+
 /// The key under which the text of a page is kept.
 pub fn text_key(collection: &str, url: &str) -> String {
-    format!("text {collection} {url}")
+    format!("{TEXT}{collection} {url}")
+}
+
+/// What the keys of all texts begin with.
+pub(crate) const TEXT: &str = "text ";
+
+/// The collection and the page whose text is kept under a key. A name may have spaces in it; a URL has none.
+pub(crate) fn page_of_text(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix(TEXT)?.rsplit_once(' ')
+}
+
+/// A text as it is kept. One that is too long ends where a line does, with a line more that says so; whoever compares
+/// with it has to cut likewise.
+pub fn kept_text(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_NOTE_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let end = format!("\n[cut off here: the text has {} bytes]", text.len());
+    let most = &text[..text.floor_char_boundary(MAX_NOTE_BYTES - end.len())];
+    let lines = most.rsplit_once('\n').map_or(most, |(lines, _)| lines);
+    Cow::Owned(format!("{lines}{end}"))
 }
 
 /// Whether a host can be visited.
@@ -355,11 +381,11 @@ pub enum Visit {
 /// Something to write down.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
-    /// A value under a key; none forgets it.
+    /// A value under a key, of [`MAX_NOTE_BYTES`] at most; none forgets it.
     Keep(String, Option<Vec<u8>>),
     /// What the robots.txt of a host asks for between fetches.
     CrawlDelay(String, Option<Interval>),
-    /// A fetch that was made for no entry. Its limits are filled in.
+    /// A fetch that was made for no entry. Its limits are filled in; a pause that the host asked for is kept.
     Fetch(FetchRow),
 }
 
@@ -389,6 +415,8 @@ pub struct FetchRow {
     pub least_gap: u64,
     /// How many fetches from this host could be under way, at the time.
     pub most_in_flight: u32,
+    /// Until when the host is left alone after this one, because it failed or asked for a pause.
+    pub back_off_until: Option<Moment>,
 }
 
 /// Why there was no answer.
@@ -399,9 +427,13 @@ pub enum FetchError {
     Timeout,
     /// The host could not be reached, or broke off.
     Network,
-    /// robots.txt forbids it.
+    /// robots.txt forbids it, so that it was not asked for.
     Robots,
-    /// It was not fetched: refused address, too large, wrong type.
+    /// Its robots.txt cannot be had, so that it was not asked for.
+    Unreachable,
+    /// Its host is where no connection may lead, so that it was not asked for.
+    Address,
+    /// It cannot be had: too large, wrong type.
     Refused,
 }
 

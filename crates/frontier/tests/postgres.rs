@@ -1,4 +1,4 @@
-//! The store in PostgreSQL passes the contract, on a real server.
+//! The store in `PostgreSQL` passes the contract, on a real server.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -87,7 +87,10 @@ fn the_calls_reach_everything_that_can_be_answered() {
         "FetchRow",
         "result: \"robots\"",
         "1 to 60000", // a key that cannot be kept
-        "most_in_flight: 1 }",
+        "most_in_flight: 1, ",
+        "back_off_until: Some(",
+        "result: \"address\"",
+        "unreachable: ",
     ];
     let model_for = |seed: u64| async move {
         let model = Memory::new(Settings::default()).unwrap();

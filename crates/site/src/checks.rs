@@ -12,6 +12,9 @@
 //! last must come no sooner after the first than the gaps between them add up to, less the tolerance once. So a
 //! crawler that is always a little too fast is found out, however generous the tolerance is.
 //!
+//! **Pauses**: after an answer that asks to be left alone no request may arrive before the time it names, but for those
+//! that were on their way. Who was told when the last byte had been handed over has the tolerance to be seen to know.
+//!
 //! All times are those of the clock of the site. Where that goes faster than the one on the wall, so must
 //! the tolerance: 50 ms of a busy machine are 5 s of a clock that is 100 times as fast.
 
@@ -70,6 +73,13 @@ pub enum Impolite {
         /// So long it should have been at least.
         least: SignedDuration,
     },
+    /// It came though the host had asked for a pause.
+    InPause {
+        /// The number of the request whose answer asked for it.
+        after: u64,
+        /// When the pause ends.
+        until: Timestamp,
+    },
 }
 
 impl fmt::Display for Violation {
@@ -81,11 +91,14 @@ impl fmt::Display for Violation {
             Impolite::TooSoon { after, requests, waited, least } => {
                 write!(f, "{waited:#} after request {after}, {requests} before it; at least {least:#} asked")
             }
+            Impolite::InPause { after, until } => {
+                write!(f, "the answer to request {after} had asked for a pause until {until}")
+            }
         }
     }
 }
 
-/// Finds the requests that came too soon or with too many others. `rule` says what is asked of the requests to a host.
+/// Finds the requests that came too soon, with too many others, or in a pause. `rule` says what is asked of the requests to a host.
 ///
 /// ```
 /// # use forager_site::{Log, checks};
@@ -113,6 +126,7 @@ pub fn politeness(log: &[Seen], rule: impl Fn(&str) -> Rule) -> Vec<Violation> {
         let crowded = requests.iter().filter_map(|seen| too_many(seen, rule));
         found.extend(crowded.map(|(seen, what)| violation(seen, what)));
         found.extend(too_soon(&requests, rule).into_iter().map(|(seen, what)| violation(seen, what)));
+        found.extend(in_pause(&requests, rule).map(|(seen, what)| violation(seen, what)));
     }
     found.sort_by_key(|violation| violation.number);
     found
@@ -126,6 +140,20 @@ fn violation(seen: &Seen, what: Impolite) -> Violation {
 fn too_many(seen: &Seen, rule: Rule) -> Option<(&Seen, Impolite)> {
     let Seen { at_once, .. } = *seen;
     (at_once > rule.limit).then_some((seen, Impolite::TooMany { at_once, limit: rule.limit }))
+}
+
+/// The requests that came in a pause; of several pauses the one that ends last is named.
+fn in_pause<'s>(requests: &[&'s Seen], rule: Rule) -> impl Iterator<Item = (&'s Seen, Impolite)> {
+    let pauses: Vec<(Timestamp, Timestamp, u64)> = requests
+        .iter()
+        .filter_map(|seen| Some((seen.ended?.checked_add(rule.tolerance).ok()?, seen.pause?, seen.number)))
+        .collect();
+    requests.iter().filter_map(move |seen| {
+        let is_in =
+            |(from, until, _): &&(Timestamp, Timestamp, u64)| *from < seen.arrived && seen.arrived < *until;
+        let (_, until, after) = pauses.iter().filter(is_in).max_by_key(|(_, until, _)| *until)?;
+        Some((*seen, Impolite::InPause { after: *after, until: *until }))
+    })
 }
 
 /// How far ahead of its time each request is, compared with that earlier one that had the most reason to wait for.
@@ -171,6 +199,7 @@ mod tests {
             if_none_match: None,
             if_modified_since: None,
             at_once,
+            pause: None,
         }
     }
 
@@ -208,6 +237,33 @@ mod tests {
         let found = politeness(&log, |_| rule(0));
         let told: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(told, ["1970-01-01T00:00:02Z a/2 (request 2): 3 at once, 2 allowed"]);
+    }
+
+    #[test]
+    fn requests_in_a_pause_are_found() {
+        let time = |millis| Timestamp::from_millisecond(millis).unwrap();
+        let busy = |number, millis, ended, until| Seen {
+            ended: Some(time(ended)),
+            pause: Some(time(until)),
+            ..seen(number, millis, 1)
+        };
+        let table: [(&str, Seen, i64, &[u64]); 5] = [
+            ("in the pause", seen(1, 5000, 1), 0, &[1]),
+            ("when it is over", seen(1, 9000, 1), 0, &[]),
+            ("on its way before", seen(1, 1550, 1), 100, &[]),
+            ("later than anything is on its way", seen(1, 1601, 1), 100, &[1]),
+            ("another host", Seen { host: "b".into(), ..seen(1, 5000, 1) }, 0, &[]),
+        ];
+        for (name, next, tolerance, want) in table {
+            let log = [busy(0, 0, 1500, 9000), next];
+            let found: Vec<u64> =
+                politeness(&log, |_| rule(tolerance)).iter().map(|violation| violation.number).collect();
+            assert_eq!(found, want, "{name}");
+        }
+        let told = politeness(&[busy(0, 0, 1500, 9000), seen(1, 5000, 1)], |_| rule(0))[0].to_string();
+        let want = "1970-01-01T00:00:05Z a/1 (request 1): the answer to request 0 had asked for a pause until \
+                    1970-01-01T00:00:09Z";
+        assert_eq!(told, want);
     }
 
     #[test]

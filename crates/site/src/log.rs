@@ -37,6 +37,8 @@ pub struct Seen {
     pub if_modified_since: Option<String>,
     /// How many requests were under way at the host when it arrived, this one among them.
     pub at_once: usize,
+    /// Until when the answer asks to be left alone: a 429 or 503 with `Retry-After`.
+    pub pause: Option<Timestamp>,
 }
 
 /// The log of a server. Clones are the same log.
@@ -116,10 +118,11 @@ impl Log {
             if_none_match: text(IF_NONE_MATCH),
             if_modified_since: text(IF_MODIFIED_SINCE),
             at_once: *at_once,
+            pause: None,
         };
         entries.open.insert(number, seen);
         drop(entries);
-        Open { log: self.clone(), number, status: None, whole: false }
+        Open { log: self.clone(), number, status: None, whole: false, pause: None }
     }
 
     fn end(&self, open: &Open) {
@@ -127,6 +130,7 @@ impl Log {
         let now = self.now();
         let Some(mut seen) = entries.open.remove(&open.number) else { return };
         (seen.ended, seen.status, seen.whole) = (Some(now), open.status, open.whole);
+        seen.pause = open.pause;
         // Clients can make up names without end: those of nobody under way are not kept.
         if let Entry::Occupied(mut count) = entries.at_once.entry(seen.host.clone()) {
             *count.get_mut() -= 1;
@@ -148,6 +152,7 @@ pub(crate) struct Open {
     number: u64,
     pub(crate) status: Option<u16>,
     pub(crate) whole: bool,
+    pub(crate) pause: Option<Timestamp>,
 }
 
 impl Drop for Open {

@@ -4,9 +4,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use http::header::{ETAG, HOST, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
+use http::header::{
+    ETAG, HOST, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RETRY_AFTER,
+};
 use http::{Method, Request, Response, StatusCode};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::answer::Answer;
 use crate::body::Sending;
@@ -53,6 +55,7 @@ impl Served {
         let (status, body) =
             if is_known { (StatusCode::NOT_MODIFIED, bytes::Bytes::new()) } else { (status, body) };
         open.status = Some(status.as_u16());
+        open.pause = pause(status, &headers, self.log.now());
         let mut response = Response::new(Sending::new(body, cut_after, open));
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
         response
@@ -87,6 +90,18 @@ fn put_validators(headers: &mut HeaderMap, etag: Option<&str>, last_modified: Op
     let date = last_modified.map(|time| httpdate::fmt_http_date(SystemTime::from(time)));
     if let Some(Ok(value)) = date.map(HeaderValue::try_from) {
         headers.insert(LAST_MODIFIED, value);
+    }
+}
+
+/// Until when an answer that is given now asks to be left alone.
+fn pause(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Timestamp> {
+    if !matches!(status.as_u16(), 429 | 503) {
+        return None;
+    }
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    match text.parse() {
+        Ok(seconds) => now.checked_add(SignedDuration::from_secs(seconds)).ok(),
+        Err(_) => Timestamp::try_from(httpdate::parse_http_date(text).ok()?).ok(),
     }
 }
 

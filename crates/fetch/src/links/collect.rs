@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use lol_html::html_content::{Element, TextChunk, TextType};
 use lol_html::{ElementContentHandlers, HandlerResult, Selector, Settings};
 
-use super::{Kind, LinkOptions, Rel, RobotsMeta, refresh};
+use super::{Kind, LinkOptions, MAX_UNUSABLE, Rel, RobotsMeta, Unusable, Why, refresh};
 use crate::html::{self, Handler, Region, Regions, attribute, cut, push_words, selector, unescape};
 
 /// The most `meta` elements for robots that are kept, and the longest one.
@@ -40,6 +40,7 @@ pub(super) struct Seen {
     pub(super) robots_meta: Vec<RobotsMeta>,
     pub(super) too_many: usize,
     pub(super) too_long: usize,
+    pub(super) unusable: Vec<Unusable>,
     /// The link whose text is being read.
     open: Option<usize>,
     /// The text since the last tag; a reference may be split between two pieces of it.
@@ -263,6 +264,9 @@ impl<'o> Reader<'o> {
         let seen = &mut *self.seen.borrow_mut();
         if href.len() > self.options.max_url_bytes {
             seen.too_long += 1;
+            if seen.unusable.len() < MAX_UNUSABLE {
+                seen.unusable.push(Unusable::new(&href, Why::TooLong));
+            }
             return None;
         }
         if seen.links.len() >= self.options.max_links {

@@ -2,9 +2,12 @@
 
 use core::ops::ControlFlow;
 
-use forager_core::url::FetchUrl;
+use forager_core::url::{self, FetchUrl};
 
-use super::{Item, Kind, MAX_ITEMS, MAX_PROBLEMS, MAX_URL_CHARS, Position, Problem, Sitemap, Trouble, date};
+use super::{
+    Item, Kind, MAX_ITEMS, MAX_PROBLEMS, MAX_URL_CHARS, Position, Problem, Reason, Sitemap, Trouble, date,
+    may_list,
+};
 
 /// How much of a wrong text is told, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
@@ -63,12 +66,40 @@ impl<'a> Findings<'a> {
             return ControlFlow::Continue(());
         }
         match self.base.join(text) {
-            Ok(url) => self.push(entry, url),
+            Ok(url) => {
+                self.look_at(text, &url, entry.offset);
+                self.push(entry, url)
+            }
             Err(error) => {
                 self.note(Some(entry.offset), Trouble::BadUrl(error.to_string()));
                 ControlFlow::Continue(())
             }
         }
+    }
+
+    /// A sitemap has whole URLs of its own site. A feed may have others.
+    fn look_at(&mut self, text: &str, url: &FetchUrl, offset: usize) {
+        if matches!(self.sitemap.kind, Kind::Rss | Kind::Atom) {
+            return;
+        }
+        if url::check(text).is_err() {
+            let (written, url) = (shown(text), shown(url.as_str()));
+            self.remark(offset, Trouble::Relative { written, url });
+        }
+        let base = self.base;
+        let is_near = (url.scheme(), url.host(), url.port()) == (base.scheme(), base.host(), base.port());
+        if !is_near && matches!(may_list(base, url, false).why, Reason::Elsewhere { .. }) {
+            self.remark(offset, Trouble::Elsewhere { url: url.clone() });
+        }
+    }
+
+    fn remark(&mut self, offset: usize, what: Trouble) {
+        if self.sitemap.remarks.len() >= MAX_PROBLEMS {
+            self.sitemap.further_remarks += 1;
+            return;
+        }
+        let at = Some(self.position(offset));
+        self.sitemap.remarks.push(Problem { at, what });
     }
 
     fn push(&mut self, entry: Entry<'_>, url: FetchUrl) -> ControlFlow<()> {

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
@@ -20,7 +21,8 @@ pub(crate) fn run_part(part: BenchPart, folder: &Path, workload: Workload) -> an
     match part {
         BenchPart::Floor => say(&floor(folder, workload)?.to_string())?,
         BenchPart::Hold => {
-            let bench = super::phases::Bench::open(&folder.join("store"), workload)?;
+            let store = Arc::new(super::open(&folder.join("store"))?);
+            let bench = super::phases::Bench::new(store, false, workload)?;
             bench.touch()?;
             say("open")?;
             // Until the parent kills us.

@@ -40,9 +40,9 @@ impl Figures {
     }
 
     /// The rate of the raw engine, which the others are measured by.
-    pub(crate) fn floor(&mut self, per_second: f64) {
+    pub(crate) fn floor(&mut self, what: &str, per_second: f64) {
         self.floor = per_second;
-        let what = "floor: bare keys, batches of 500".to_owned();
+        let what = what.to_owned();
         self.rows.push(Figure { what, per_second: Some(whole(per_second)), ..Figure::default() });
     }
 
@@ -85,6 +85,8 @@ impl Figures {
 pub(crate) struct Calls {
     times: Vec<Duration>,
     urls: u64,
+    /// How long all of them took, where they were not made one after another.
+    took: Option<Duration>,
 }
 
 impl Calls {
@@ -93,9 +95,26 @@ impl Calls {
         self.urls += urls as u64;
     }
 
+    /// Milliseconds that half of the calls did not exceed.
+    pub(crate) fn median(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        quantile(&times, 50)
+    }
+
+    /// The calls of several workers side by side, which took this long together.
+    pub(crate) fn side_by_side(workers: Vec<Self>, took: Duration) -> Self {
+        let mut all = Self { took: Some(took), ..Self::default() };
+        for worker in workers {
+            all.times.extend(worker.times);
+            all.urls += worker.urls;
+        }
+        all
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    fn per_second(&self) -> f64 {
-        let total: Duration = self.times.iter().sum();
+    pub(crate) fn per_second(&self) -> f64 {
+        let total: Duration = self.took.unwrap_or_else(|| self.times.iter().sum());
         self.urls as f64 / total.as_secs_f64().max(1e-9)
     }
 }
@@ -111,7 +130,7 @@ fn whole(rate: f64) -> u64 {
     rate.round() as u64
 }
 
-fn rounded(value: f64, parts: f64) -> f64 {
+pub(super) fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
 

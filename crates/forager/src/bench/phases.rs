@@ -1,6 +1,7 @@
 //! What is measured of the store, one after another.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forager_core::scope::extent::Kind as ScopeKind;
@@ -8,13 +9,13 @@ use forager_core::scope::{Profile, Seed};
 use forager_core::time::Interval;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{LeaseRequest, Leased, Link, Page, Report, Target};
-use forager_frontier::{Embedded, Frontier as _};
+use forager_frontier::{Embedded, Frontier};
 use jiff::{SignedDuration, Timestamp};
 
 use super::figures::{Calls, Figures};
 use super::workload::{Seen, Workload, mix};
 use crate::progress;
-use crate::store::block_on;
+use crate::store::{ask, block_on};
 
 const COLLECTION: &str = "bench";
 const SEED: &str = "https://seed.example/";
@@ -31,20 +32,35 @@ const TICK: SignedDuration = SignedDuration::from_millis(50);
 
 /// A store that is being measured.
 pub(crate) struct Bench {
-    store: Embedded,
+    store: Arc<dyn Frontier>,
+    is_remote: bool,
     workload: Workload,
-    start: Timestamp,
+    pub(crate) start: Timestamp,
 }
 
 impl Bench {
-    pub(crate) fn open(path: &Path, workload: Workload) -> anyhow::Result<Self> {
-        let store = super::open(path)?;
+    /// Measures a store, whose answers take no time on the way unless it is remote.
+    pub(crate) fn new(store: Arc<dyn Frontier>, is_remote: bool, workload: Workload) -> anyhow::Result<Self> {
         let start = Timestamp::from_second(1_800_000_000)?;
-        let bench = Self { store, workload, start };
-        if block_on(bench.store.catalog())?.collection(COLLECTION).is_none() {
+        let bench = Self { store, is_remote, workload, start };
+        if bench.wait(bench.store.catalog())?.collection(COLLECTION).is_none() {
             bench.configure()?;
         }
         Ok(bench)
+    }
+
+    fn wait<T>(&self, call: impl Future<Output = forager_frontier::Result<T>>) -> anyhow::Result<T> {
+        if self.is_remote { ask(call) } else { Ok(block_on(call)?) }
+    }
+
+    /// Begins at another time.
+    pub(crate) fn from(self, start: Timestamp) -> Self {
+        Self { start, ..self }
+    }
+
+    /// So many URLs, for what comes next.
+    pub(crate) fn with_urls(self, urls: u64) -> Self {
+        Self { workload: Workload::new(urls, self.workload.hosts), ..self }
     }
 
     fn configure(&self) -> anyhow::Result<()> {
@@ -56,18 +72,14 @@ impl Bench {
             Change::AddProfile(Box::new(profile)),
             Change::AddSeed(seed),
         ];
-        block_on(self.store.configure(&changes, self.start))?;
+        self.wait(self.store.configure(&changes, self.start))?;
         Ok(())
     }
 
     /// Writes something, so that a kill has something to interrupt.
     pub(crate) fn touch(&self) -> anyhow::Result<()> {
-        block_on(self.store.start(&[Target::Seed(SEED.to_owned())], self.start))?;
+        self.wait(self.store.start(&[Target::Seed(SEED.to_owned())], self.start))?;
         Ok(())
-    }
-
-    pub(crate) fn close(self) -> anyhow::Result<()> {
-        Ok(self.store.close()?)
     }
 
     /// Pages with these URLs as links.
@@ -87,16 +99,22 @@ impl Bench {
         let count = urls.len();
         let pages = self.pages(urls.into_iter());
         let started = Instant::now();
-        block_on(self.store.discover(&pages, now))?;
+        self.wait(self.store.discover(&pages, now))?;
         calls.add(started.elapsed(), count);
         Ok(())
     }
 
     /// All URLs, one in ten of them again.
     pub(crate) fn discover_new(&self, figures: &mut Figures) -> anyhow::Result<()> {
-        let (mut position, mut new) = (0, 0);
+        figures.rate("discover new, 500 a call", &self.discover_from(0)?);
+        Ok(())
+    }
+
+    /// All URLs from one on, one in ten of them again.
+    pub(crate) fn discover_from(&self, first: u64) -> anyhow::Result<Calls> {
+        let (mut position, mut new) = (first, first);
         let mut calls = Calls::default();
-        progress::count("discovering", self.workload.urls);
+        progress::count("discovering", self.workload.urls - first);
         while new < self.workload.urls {
             let mut urls = Vec::with_capacity(BATCH);
             while urls.len() < BATCH && new < self.workload.urls {
@@ -112,8 +130,7 @@ impl Bench {
             progress::advance(urls.len() as u64);
             self.discover(urls, self.start, &mut calls)?;
         }
-        figures.rate("discover new, 500 a call", &calls);
-        Ok(())
+        Ok(calls)
     }
 
     /// URLs that are all known.
@@ -158,7 +175,7 @@ impl Bench {
         let hold = Interval::hours(1);
         let request = LeaseRequest { max: LEASE, per_host: 1, hold, ..LeaseRequest::default() };
         let started = Instant::now();
-        let answer = block_on(self.store.lease(&request, *now))?;
+        let answer = self.wait(self.store.lease(&request, *now))?;
         let time = started.elapsed();
         if answer.leased.len() < LEASE {
             *now += SignedDuration::from_secs(5);
@@ -170,16 +187,9 @@ impl Bench {
     }
 
     fn complete(&self, leased: &[Leased], now: Timestamp, calls: &mut Calls) -> anyhow::Result<()> {
-        let report = |leased: &Leased| Report {
-            token: leased.token.0,
-            status: Some(200),
-            fingerprint: Some(format!("{:016x}", mix(leased.token.0))),
-            bytes: 20_000,
-            ..Report::default()
-        };
-        let reports: Vec<Report> = leased.iter().map(report).collect();
+        let reports = reports(leased);
         let started = Instant::now();
-        block_on(self.store.complete(&reports, now))?;
+        self.wait(self.store.complete(&reports, now))?;
         calls.add(started.elapsed(), reports.len());
         Ok(())
     }
@@ -199,13 +209,25 @@ impl Bench {
             let urls: Vec<u64> = (new..new + links).chain(known).collect();
             new += links;
             let pages = self.pages(urls.into_iter());
-            block_on(self.store.discover(&pages, now))?;
+            self.wait(self.store.discover(&pages, now))?;
             self.complete(&leased, now, &mut unused)?;
             calls.add(started.elapsed(), leased.len());
         }
         figures.rate("mixed: lease, 10 links a page, complete; pages", &calls);
         Ok(())
     }
+}
+
+/// What is reported of pages.
+pub(super) fn reports(leased: &[Leased]) -> Vec<Report> {
+    let report = |leased: &Leased| Report {
+        token: leased.token.0,
+        status: Some(200),
+        fingerprint: Some(format!("{:016x}", mix(leased.token.0))),
+        bytes: 20_000,
+        ..Report::default()
+    };
+    leased.iter().map(report).collect()
 }
 
 /// Whether a million hosts with nothing due slow down the lease from a hundred that have something.

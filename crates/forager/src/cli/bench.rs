@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use forager_core::time::Interval;
 
+use crate::config::DatabaseUrl;
 use crate::output::Format;
 
 /// Measure Forager on this machine
@@ -21,6 +23,12 @@ pub(crate) enum BenchCommand {
 /// `bytesPerUrl` and `seconds`.
 ///
 /// Ten million URLs need about 4 GB of disk, 1.2 GB of memory and some minutes.
+///
+/// With `--store` the queue is in that database, in a schema of its own which is dropped at the end. The floor is
+/// then a bare INSERT of the same URLs. Measured in the same run are claims at each number of pending URLs, workers
+/// that claim and complete side by side, a minimal queue table (FOR UPDATE SKIP LOCKED) with as many workers, and the
+/// query by which a plan of priorities in one view acquires a task. Prints the settings of the server, and last how
+/// far the goals are met: `goal`, `measured`, `wanted`, `met`.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -34,6 +42,22 @@ pub(crate) struct BenchFrontierArgs {
     /// How many hosts
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) hosts: u64,
+
+    /// The database to measure the queue in, such as `postgres://user@host/name`
+    #[arg(long, value_name = "URL", conflicts_with_all = ["dir", "keep", "urls"])]
+    pub(crate) store: Option<DatabaseUrl>,
+
+    /// The numbers of pending URLs that claims are measured at, in a database
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = [40_000, 400_000], requires = "store")]
+    pub(crate) pending: Vec<u64>,
+
+    /// How many workers claim and complete side by side, in a database
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "store")]
+    pub(crate) workers: usize,
+
+    /// For how long they do, in a database
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "store")]
+    pub(crate) time: Interval,
 
     /// The folder to work in; what is made there is removed at the end [default: that for temporary files]
     #[arg(long, value_name = "DIR")]

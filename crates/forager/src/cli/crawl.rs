@@ -1,36 +1,63 @@
-//! The commands that fetch.
+//! The commands that crawl, and the one that proves how.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use forager_core::time::Interval;
+use forager_core::time::{Interval, IntervalError};
 
-use super::{ConfigFile, HarvestArgs, QueuePlace, StoreArgs};
-use crate::output::Format;
+use super::work::at_least_one;
+use super::{HarvestArgs, QueuePlace, StoreArgs};
+use crate::config::{AT_ONCE, check_contact};
 
-/// Who asks, and where requests may go.
+/// Who asks, where requests may go, and how soon one follows another.
 #[derive(Debug, Args)]
-pub(crate) struct FetchArgs {
+pub(crate) struct AskArgs {
     /// Where those who are crawled can learn more or complain: a web page or an address for mail
     /// [default: `contact` of `[fetch]` in the configuration]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = contact)]
     pub(crate) contact: Option<String>,
 
     /// Allow requests to private and loopback addresses
     #[arg(long)]
     pub(crate) allow_private: bool,
 
-    /// How many fetches may be under way altogether [default: 64]
-    #[arg(long, value_name = "N")]
-    pub(crate) at_once: Option<usize>,
-
     /// The wait between two fetches from one host, such as 2s or 0s [default: random, 2s to 5s]
     #[arg(long, value_name = "TIME")]
     pub(crate) delay: Option<Interval>,
+}
+
+/// How a crawl fetches, and what it tells meanwhile.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+
+    /// How many fetches may be under way altogether, 1 to 10000 [default: 64]
+    #[arg(long, value_name = "N", value_parser = at_once)]
+    pub(crate) at_once: Option<usize>,
 
     /// How many fetches from one host may be under way [default: 2]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<u32>)]
     pub(crate) in_flight: Option<u32>,
+
+    /// Do not tell on standard error how far it is; only what is wrong
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// A span of time that is one.
+fn some_time(text: &str) -> Result<Interval, String> {
+    let interval: Interval = text.parse().map_err(|error: IntervalError| error.to_string())?;
+    if interval == Interval::default() { Err("not more than nothing".to_owned()) } else { Ok(interval) }
+}
+
+fn contact(text: &str) -> Result<String, String> {
+    check_contact(text).map(|()| text.to_owned())
+}
+
+fn at_once(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| AT_ONCE.contains(number));
+    number.ok_or_else(|| format!("not a whole number from {} to {}", AT_ONCE.start(), AT_ONCE.end()))
 }
 
 /// Crawl sites once: fetch every page in scope, politely and in order
@@ -38,9 +65,17 @@ pub(crate) struct FetchArgs {
 /// Prints a line for each page to --out, and a summary at the end. Ctrl-C finishes what is under way;
 /// the same command goes on where it stopped. A second Ctrl-C stops at once, and loses nothing either.
 ///
-/// Exit status: 0 if all is done, 11 if it was stopped, 13 if it was stopped at once, 14 if it read as many
-/// bytes as allowed, 15 if it worked as long as allowed; 3 if the disk is full, 4 if something that was asked for is
-/// wrong, 8 if the queue cannot be had.
+/// Exit status:
+///    0  all is done, or as many pages are fetched as --limit allows
+///    2  a flag is wrong
+///    3  the disk is full
+///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
+///    8  the queue cannot be had: another process has it, or its folder is damaged
+///    9  every page to start from failed, so that nothing could be fetched
+///   11  it was stopped
+///   13  it was stopped at once
+///   14  it read as many bytes as --bytes allows
+///   15  it worked as long as --time allows
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -54,19 +89,20 @@ pub(crate) struct CrawlArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
 
-    /// Stop after so many fetches
-    #[arg(long, visible_alias = "pages", value_name = "N")]
+    /// Stop after so many fetches. The same command with a higher limit, or none, goes on
+    #[arg(long, visible_alias = "pages", value_name = "N", value_parser = at_least_one::<u64>)]
     pub(crate) limit: Option<u64>,
 
     /// Stop after so many bytes
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<u64>)]
     pub(crate) bytes: Option<u64>,
 
     /// Stop after so long
-    #[arg(long = "time", value_name = "TIME")]
+    #[arg(long = "time", value_name = "TIME", value_parser = some_time)]
     pub(crate) duration: Option<Interval>,
 
-    /// The name of the job [default: made from the URLs and the scope, so that the same command goes on with it]
+    /// The name of the job, and of its collection [default: made from the URLs and the scope, so that the same
+    /// command goes on with it; it is told at the start]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -102,6 +138,14 @@ pub(crate) struct CrawlArgs {
 /// Brings the collections, profiles and seeds of the configuration into the queue, starts the seeds that are
 /// new, and comes back to every page when its schedule says so. Ctrl-C or SIGTERM finishes what is under way; SIGHUP
 /// does that too, and then goes on with the configuration read again.
+///
+/// Exit status:
+///    0  it was stopped, or nothing is due and --until-idle was given
+///    2  a flag is wrong
+///    3  the disk is full
+///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
+///    8  the queue cannot be had: another process has it, or its folder is damaged
+///   13  it was stopped at once
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -138,7 +182,15 @@ pub(crate) struct RunArgs {
 /// Watch a few pages, and print what changes on them
 ///
 /// Each page is looked at as often as it changes: at first within hours, a quiet one ever more seldom, an important one
-/// never less than every four hours. What was learned is kept in the queue.
+/// never less than every four hours. What was learned is kept in the queue, in the collection `watch`.
+///
+/// Exit status:
+///    0  it was stopped
+///    2  a flag is wrong
+///    3  the disk is full
+///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
+///    8  the queue cannot be had: another process has it, or its folder is damaged
+///   13  it was stopped at once
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -179,8 +231,12 @@ pub(crate) struct WatchArgs {
 /// Prove from the log of fetches that every host was treated as agreed
 ///
 /// No more fetches under way than the limit of the host, no two requests closer together than its gap, nothing that
-/// its robots.txt forbade. Prints what each host can be shown. Exit status 1 if anything was wrong; each fetch
-/// that was is named on standard error.
+/// its robots.txt forbade. Prints what each host can be shown; each fetch that was wrong is named on standard error.
+///
+/// Exit status:
+///    0  nothing was wrong
+///    1  something was
+///    2  a flag is wrong, or the queue cannot be had
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = "Example:\n  $ forager audit --host www.example.org")]
 pub(crate) struct AuditArgs {
@@ -190,68 +246,4 @@ pub(crate) struct AuditArgs {
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-/// A page to look at, and how.
-#[derive(Debug, Args)]
-pub(crate) struct LookArgs {
-    /// The page
-    #[arg(value_name = "URL")]
-    pub(crate) url: String,
-
-    #[command(flatten)]
-    pub(crate) fetch: FetchArgs,
-
-    #[command(flatten)]
-    pub(crate) config: ConfigFile,
-
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-}
-
-/// Show what robots.txt says of a page, and what else it asks for
-#[derive(Debug, Args)]
-#[command(
-    after_long_help = "Example:\n  $ forager robots https://www.example.org/private/ --contact me@example.com"
-)]
-pub(crate) struct RobotsArgs {
-    #[command(flatten)]
-    pub(crate) look: LookArgs,
-}
-
-/// Show what a sitemap lists; for any other page, the sitemaps that its robots.txt names
-#[derive(Debug, Args)]
-#[command(
-    after_long_help = "Example:\n  $ forager sitemap https://www.example.org/sitemap.xml --contact me@example.com"
-)]
-pub(crate) struct SitemapArgs {
-    #[command(flatten)]
-    pub(crate) look: LookArgs,
-}
-
-/// Show the links of a page, as a crawl sees them
-#[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n  $ forager links https://www.example.org/ --contact me@example.com")]
-pub(crate) struct LinksArgs {
-    #[command(flatten)]
-    pub(crate) look: LookArgs,
-}
-
-/// Fetch a home page, and pick the pages that describe services
-#[derive(Debug, Args)]
-#[command(
-    after_long_help = "Example:\n  $ forager pick https://www.example.org/ --page-cap 3 --contact me@example.com"
-)]
-pub(crate) struct PickArgs {
-    #[command(flatten)]
-    pub(crate) look: LookArgs,
-
-    /// How many pages to pick [default: `page_cap` of `[select]` in the configuration, 5]
-    #[arg(long, value_name = "N")]
-    pub(crate) page_cap: Option<usize>,
-
-    /// Fetch the picked pages too, and show what came of it
-    #[arg(long)]
-    pub(crate) fetch_pages: bool,
 }

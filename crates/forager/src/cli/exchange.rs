@@ -123,7 +123,7 @@ pub(crate) struct BackupArgs {
     verbatim_doc_comment,
     after_long_help = r#"Example:
   $ forager check
-  {"entries":3,"queues":2,"hosts":2,"leases":0,"findings":0}"#
+  {"entries":4,"queues":2,"hosts":2,"leases":0,"findings":0}"#
 )]
 pub(crate) struct CheckArgs {
     #[command(flatten)]

@@ -27,15 +27,15 @@ pub(crate) struct HarvestArgs {
     hops_off_domain: u32,
 
     /// Which of the URLs that are due at a host goes first [default: hierarchy]
-    #[arg(long, value_parser = named::<Order>(&["fifo", "hierarchy", "linked", "score", "risk", "services"]))]
+    #[arg(long, visible_alias = "mode", value_parser = named::<Order>(&["fifo", "hierarchy", "linked", "score", "risk", "services"]))]
     order: Option<Order>,
 
     /// If given, a URL other than the seed must match one of these expressions; may be repeated
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = expression)]
     include: Vec<String>,
 
     /// A URL that matches one of these expressions is out of scope; may be repeated
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = expression)]
     exclude: Vec<String>,
 
     /// A scheme that is in scope; may be repeated [default: http and https]
@@ -124,6 +124,11 @@ impl ReadingArgs {
             content: self.content.clone(),
         }
     }
+}
+
+/// A regular expression that can be used.
+fn expression(text: &str) -> Result<String, String> {
+    forager_core::patterns::check(text).map(|()| text.to_owned())
 }
 
 /// A CSS selector that can be used.

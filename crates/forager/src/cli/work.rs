@@ -89,8 +89,8 @@ pub(crate) struct LeaseArgs {
 
 /// Report what came of fetches
 ///
-/// Each line has the `token` of the lease and either `status` (of HTTP) or `error` (`timeout`, `network`,
-/// `robots`, `refused`), and may have `fingerprint` (what the content is known by), `changed`,
+/// Each line has the `token` of the lease and either `status` (of HTTP) or `error` (`timeout`, `network`, `refused`;
+/// and for what was not asked for `robots`, `unreachable`, `address`), and may have `fingerprint` (what the content is known by), `changed`,
 /// `retryAfter` (such as `"2m"`) and `bytes`. Prints `token`, `outcome` (`again`, `done`, `failed`,
 /// `removed`), `changed`, when it is `due` again, and the `rule`. A lease that has run out is
 /// reported as a bad line and changes nothing.
@@ -160,16 +160,16 @@ pub(crate) struct ReleaseArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// A job to start.
+/// A job to create.
 #[derive(Debug, Args)]
-pub(crate) struct JobStartArgs {
-    /// Its name; also that of its collection and profile
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-
+pub(crate) struct JobCreateArgs {
     /// Where it starts
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<String>,
+
+    /// Its name; also that of its collection and profile [default: the first host, with a number if that is taken]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
 
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
@@ -201,24 +201,48 @@ pub(crate) struct JobArgs {
     pub(crate) store: StoreArgs,
 }
 
+/// The pages of a job.
+#[derive(Debug, Args)]
+pub(crate) struct JobPagesArgs {
+    /// The name of the job
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// How many at most, the highest ranks first [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
-    /// Start a job: fetch each page in scope once, until nothing is left or a limit is reached
+    /// Create a job and start it: fetch each page in scope once, until nothing is left or a limit is reached
     #[command(after_long_help = r#"Example:
-  $ forager job start acme https://acme.example/ --order services --depth 1 --pages 20 --now 2024-06-15T08:05:00Z
-  {"id":"acme","state":"running","order":"services","started":"2024-06-15T08:05:00Z","steering":"running","finished":null,"limits":{"pages":20,"bytes":null,"time":null},"progress":{"collection":"acme","queued":1,"inFlight":0,"done":0,"failed":0,"hosts":1,"fetches":0,"bytes":0,"changes":0,"skipped":0}}"#)]
-    Start(Box<JobStartArgs>),
+  $ forager job create https://acme.example/ --name acme --mode hierarchy --depth 1 --pages 20 --now 2024-06-15T08:05:00Z
+  {"id":"acme","state":"running","order":"hierarchy","started":"2024-06-15T08:05:00Z","steering":"running","finished":null,"limits":{"pages":20,"bytes":null,"time":null},"progress":{"collection":"acme","queued":1,"inFlight":0,"done":0,"failed":0,"hosts":1,"fetches":0,"bytes":0,"changes":0,"skipped":0}}"#)]
+    Create(Box<JobCreateArgs>),
     /// List all jobs and how far they are
     #[command(after_long_help = r#"Example:
   $ forager job list --format table --now 2024-06-15T08:05:00Z
-  id    state    order     started               queued  inFlight  done  failed  skipped
-  acme  running  services  2024-06-15T08:05:00Z  1       0         0     0       0"#)]
+  id    state    order      started               queued  inFlight  done  failed  skipped
+  acme  running  hierarchy  2024-06-15T08:05:00Z  1       0         0     0       0"#)]
     List(StoreArgs),
     /// Show a job and how far it is
     #[command(after_long_help = r#"Example:
   $ forager job show acme --now 2024-06-15T08:05:00Z | grep -o '"queued":[0-9]*'
   "queued":1"#)]
     Show(JobArgs),
+    /// List the pages of a job by rank: of 1,700 pages, the homepage has rank 1700
+    #[command(after_long_help = r#"Example:
+  $ echo '{"collection":"acme","source":"https://acme.example/","links":[{"url":"https://acme.example/shop"}]}' | forager discover --now 2024-06-15T08:05:00Z
+  {"url":"https://acme.example/shop","action":"added","rule":"in scope (acme: scope domain)"}
+  $ forager job pages acme --format table --now 2024-06-15T08:05:00Z
+  rank  priority  state   url                        depth  how   source
+  2     1.0       queued  https://acme.example/      0      seed  -
+  2     0.8       queued  https://acme.example/shop  1      link  https://acme.example/"#)]
+    Pages(JobPagesArgs),
     /// Pause a job: nothing of it is handed out
     #[command(after_long_help = r#"Example:
   $ forager job pause acme --now 2024-06-15T08:06:00Z | grep -o '"state":"[a-z]*"'

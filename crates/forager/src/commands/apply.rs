@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use forager_core::scope::{Profile, Seed};
 use forager_core::url::Identity;
-use forager_frontier::Frontier as _;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind, Rows, SeedRow};
 
 use super::catalog::{ask_before_removing, print_changes};

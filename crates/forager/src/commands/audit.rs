@@ -2,7 +2,6 @@
 
 use forager_core::url::FetchUrl;
 use forager_crawl::audit::{Abandoned, Audit, Auditor};
-use forager_frontier::Frontier as _;
 use forager_frontier::verbs::Event;
 
 use crate::Outcome;

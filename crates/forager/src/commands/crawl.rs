@@ -1,100 +1,172 @@
 //! `forager crawl`
 
+mod end;
+
 use std::collections::HashSet;
+use std::path::Path;
 
 use anyhow::bail;
 use forager_core::url::{FetchUrl, IdentityOptions};
-use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::catalog::Limits;
-use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter, Planned};
-use forager_frontier::{Frontier, Memory};
+use forager_crawl::Work;
+use forager_frontier::catalog::{Change, Job, Limits};
+use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter, Planned, Stats};
+use forager_frontier::{Error, Frontier, Memory};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
+use crate::crawling::outlook::Outlook;
 use crate::crawling::view::{Files, Summary, View};
-use crate::crawling::{Crawl, with_signals};
-use crate::output::{Format, Output};
-use crate::{progress, store};
+use crate::crawling::{Crawl, Signals, recover, with_signals};
+use crate::output::{self, Format, Output};
+use crate::store::Queue;
+use crate::words::counted;
+use crate::{progress, runtime, store};
+use end::End;
 
 pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     if args.dry_run {
         return rehearse(args);
     }
+    // A file that is new lacks nothing.
+    let out = args.out.as_deref().filter(|path| path.is_file());
     let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
-    let crawl = Crawl::open(&args.place, &args.fetch, &args.urls)?;
-    let ended = crawl_job(args, &crawl, files);
-    crawl.close()?;
-    let (ended, summary, limits_hit) = ended?;
+    let crawled = with_signals(async |signals| {
+        let crawl = Crawl::open(&args.place, &args.fetch, &args.urls).await?;
+        let crawled = crawl_job(args, &crawl, signals, files, out).await;
+        crawl.close().await?;
+        crawled
+    })?;
     progress::finish();
-    print(args, &summary)?;
-    Ok(match (ended, limits_hit) {
-        (Ended::Stopped(Stop::Now), _) => Outcome::Forced,
-        (Ended::Stopped(_), _) => Outcome::Interrupted,
-        (_, Some(limit)) => limit,
-        (Ended::Done | Ended::Stuck, None) => Outcome::Complete,
-    })
+    print(args, &crawled)?;
+    crawled.end.tell(&crawled);
+    Ok(crawled.end.outcome())
 }
 
-fn crawl_job(
+/// What came of a crawl.
+#[derive(Serialize)]
+struct Crawled {
+    job: String,
+    end: End,
+    /// Pages that are still queued.
+    left: u64,
+    #[serde(flatten)]
+    summary: Summary,
+}
+
+async fn crawl_job(
     args: &CrawlArgs,
     crawl: &Crawl,
-    files: Files,
-) -> anyhow::Result<(Ended, Summary, Option<Outcome>)> {
-    let job = enter(args, crawl)?;
+    signals: Signals,
+    mut files: Files,
+    out: Option<&Path>,
+) -> anyhow::Result<Crawled> {
+    let Entered { job, before } = enter(args, crawl).await?;
+    if let (Some(path), Some(before)) = (out, before) {
+        let is_over = before != job.id;
+        files.make_up_for(&recover::missing(path, &*crawl.frontier, &before, is_over).await?)?;
+    }
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
-    let mut view = View::new(files, job.progress.queued, None);
-    let ended = with_signals(async |signals| Ok(crawl.crawler.run(&work, signals.stop, &mut view).await?))?;
-    let jobs = store::ask(crawl.frontier.jobs(crawl.clock.now()))?;
-    let limit = jobs.iter().find(|known| known.id == job.id).and_then(limit_hit);
-    Ok((ended, view.finish()?, limit))
+    let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
+    let mut view = View::new(files, job.progress.queued, None, Some(outlook));
+    let ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view).await?;
+    let summary = view.finish(&signals.stop).await?;
+    let jobs = crawl.frontier.jobs(crawl.clock.now()).await?;
+    let Some(now) = jobs.iter().find(|known| known.id == job.id) else {
+        bail!("the job {:?} is gone", job.id)
+    };
+    let is_failed = job.progress.done == 0 && summary.good == 0 && !summary.bad_starts.is_empty();
+    let end = End::of(ended, now, is_failed);
+    Ok(Crawled { job: job.id, end, left: now.progress.queued, summary })
 }
 
-/// The limit that ended a job, if one did.
-fn limit_hit(job: &JobView) -> Option<Outcome> {
-    let Limits { bytes, time, .. } = job.job.limits;
-    let has_more = job.progress.queued > 0;
-    match job.job.finished {
-        Some(_) if has_more && bytes.is_some_and(|bytes| job.progress.tally.bytes >= bytes) => {
-            Some(Outcome::SizeLimit)
+/// The job of a command.
+struct Entered {
+    job: JobView,
+    /// The last that was worked at before: the same, if it goes on.
+    before: Option<String>,
+}
+
+async fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
+    match try_to_enter(args, crawl).await {
+        // Another process has started it just now, and is joined.
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Exists { .. })) => {
+            try_to_enter(args, crawl).await
         }
-        Some(finished) if has_more && time.is_some_and(|time| job.job.started.after(time) <= finished) => {
-            Some(Outcome::TimeLimit)
-        }
-        _ => None,
+        entered => entered,
     }
 }
 
-/// Goes on with the job of this command, or starts it. One that is over is not touched: the next one has a number.
-fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<JobView> {
+/// Goes on with the last job of this command, or starts another one. One that ended at a limit goes on if the limit is
+/// higher now, or gone; one that is over is not touched: the next one has a number.
+async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let jobs = store::ask(frontier.jobs(now))?;
+    let jobs = frontier.jobs(now).await?;
     let name = name(args)?;
-    let mut number = 1;
-    loop {
-        let id = if number == 1 { name.clone() } else { format!("{name}-{number}") };
-        match jobs.iter().find(|job| job.id == id) {
-            None => {
-                return store::ask(frontier.start_job(&new_job(args, id)?, now));
-            }
-            Some(job) if job.state == JobState::Paused => {
-                bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
-            }
-            Some(job) if job.state == JobState::Running => {
-                store::ask(frontier.reclaim(&id, now))?;
-                progress::note(&format!("going on with {id}: {} pages queued", job.progress.queued));
-                return Ok(job.clone());
-            }
-            Some(_) => number += 1,
-        }
+    let (mut id, mut last) = (name.clone(), None);
+    for number in 2.. {
+        let Some(job) = jobs.iter().find(|job| job.id == id) else { break };
+        last = Some(job);
+        id = format!("{name}-{number}");
     }
+    let job = match last {
+        Some(job) if job.state == JobState::Paused => {
+            let id = &job.id;
+            bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
+        }
+        Some(job) if can_go_on(job, limits(args), now) => go_on(args, crawl, job).await?,
+        _ => {
+            let job = frontier.start_job(&new_job(args, id)?, now).await?;
+            output::tell(format_args!(
+                "crawling as job {:?}, which is the name of its collection too",
+                job.id
+            ));
+            job
+        }
+    };
+    Ok(Entered { job, before: last.map(|job| job.id.clone()) })
+}
+
+/// Whether a job has something left to do within these limits.
+fn can_go_on(job: &JobView, Limits { pages, bytes, time }: Limits, now: Timestamp) -> bool {
+    let Stats { queued, tally, .. } = &job.progress;
+    let is_within = pages.is_none_or(|pages| pages > tally.fetches)
+        && bytes.is_none_or(|bytes| bytes > tally.bytes)
+        && time.is_none_or(|time| job.job.started.after(time).timestamp() > now);
+    job.state == JobState::Running || (job.state == JobState::Finished && *queued > 0 && is_within)
+}
+
+/// Takes back what whoever crawled before had under way, and goes by the limits of this command.
+async fn go_on(args: &CrawlArgs, crawl: &Crawl, job: &JobView) -> anyhow::Result<JobView> {
+    let (frontier, now, limits) = (&crawl.frontier, crawl.clock.now(), limits(args));
+    crawl.reclaim(&job.id).await?;
+    if job.job.limits != limits {
+        let catalog = frontier.catalog().await?;
+        let mut spec = catalog.require_collection(&job.id)?.spec.clone();
+        spec.job = Some(Job { limits, ..job.job });
+        frontier.configure(&[Change::SetCollection(spec)], now).await?;
+    }
+    let jobs = frontier.jobs(now).await?;
+    let Some(job) = jobs.into_iter().find(|known| known.id == job.id) else {
+        bail!("the job {:?} is gone", job.id)
+    };
+    let pages = counted(job.progress.queued, "page", "pages");
+    output::tell(format_args!(
+        "going on with job {:?}, which is the name of its collection too: {pages} queued",
+        job.id
+    ));
+    Ok(job)
+}
+
+fn limits(args: &CrawlArgs) -> Limits {
+    Limits { pages: args.limit, bytes: args.bytes, time: args.duration }
 }
 
 fn new_job(args: &CrawlArgs, id: String) -> anyhow::Result<NewJob> {
-    let limits = Limits { pages: args.limit, bytes: args.bytes, time: args.duration };
     let profile = args.harvest.profile(&id, &id);
-    Ok(NewJob { id, urls: absolute(&args.urls)?, profile, limits })
+    Ok(NewJob { id, urls: absolute(&args.urls)?, profile, limits: limits(args) })
 }
 
 /// The URLs, each once, however often it is given.
@@ -117,23 +189,26 @@ fn name(args: &CrawlArgs) -> anyhow::Result<String> {
     let urls = absolute(&args.urls)?;
     let host = FetchUrl::parse(&urls[0])?.host().to_owned();
     let profile = serde_json::to_string(&args.harvest.profile("", ""))?;
-    let limits = format!("{:?} {:?} {:?}", args.limit, args.bytes, args.duration);
     let told_apart =
-        forager_fetch::fingerprint::Fingerprint::of_bytes(format!("{urls:?} {profile} {limits}").as_bytes());
+        forager_fetch::fingerprint::Fingerprint::of_bytes(format!("{urls:?} {profile}").as_bytes());
     Ok(format!("{host}-{}", &told_apart.exact[..6]))
 }
 
 /// Shows what would be fetched first: from the queue, if the crawl has begun, or else from one that is thrown away.
 fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     let config = Config::load(&args.place.config)?;
-    let (name, now) = (name(args)?, jiff::Timestamp::now());
+    let (name, now) = (name(args)?, Timestamp::now());
     if store::is_there(&args.place)? {
-        let path = store::folder(&args.place, &config);
-        let frontier = store::open_patiently(&path, &config, args.place.lock_timeout)?;
+        let queue = runtime::wait(Queue::open(&args.place, &config))??;
+        let frontier = queue.frontier();
         let jobs = store::ask(frontier.jobs(now))?;
-        if jobs.iter().any(|job| job.id == name && job.state == JobState::Running) {
-            show_plan(args, &frontier, &name, now)?;
-            frontier.close()?;
+        let has_begun = jobs.iter().any(|job| job.id == name && job.state == JobState::Running);
+        if has_begun {
+            show_plan(args, &*frontier, &name, now)?;
+        }
+        drop(frontier);
+        runtime::wait(queue.close())??;
+        if has_begun {
             return Ok(Outcome::Complete);
         }
     }
@@ -158,7 +233,7 @@ fn show_plan(
     args: &CrawlArgs,
     frontier: &dyn Frontier,
     collection: &str,
-    now: jiff::Timestamp,
+    now: Timestamp,
 ) -> anyhow::Result<()> {
     let filter =
         PlanFilter { collection: Some(collection.to_owned()), limit: PLANNED, ..PlanFilter::default() };
@@ -173,11 +248,11 @@ fn show_plan(
     output.flush()
 }
 
-fn print(args: &CrawlArgs, summary: &Summary) -> anyhow::Result<()> {
+fn print(args: &CrawlArgs, crawled: &Crawled) -> anyhow::Result<()> {
     if args.out.as_deref() == Some(std::path::Path::new("-")) {
         return Ok(()); // the lines are the output
     }
     let mut output = Output::new(if args.json { Format::Jsonl } else { Format::Table }, &[]);
-    output.sheet(summary)?;
+    output.sheet(crawled)?;
     output.flush()
 }

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::mem;
 
-use forager_frontier::Frontier as _;
 use forager_frontier::verbs::{Action, Discovery, Link, Page};
 use serde::Serialize;
 use serde_json::{Map, Value};

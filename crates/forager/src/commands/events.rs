@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use forager_frontier::Moment;
 use forager_frontier::verbs::{Event, EventRow};
-use forager_frontier::{Frontier as _, Moment};
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::cli::EventsArgs;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::pause::Pauses;
 use crate::store::{self, Missing};
 
@@ -24,11 +24,19 @@ pub(super) fn run(args: &EventsArgs) -> anyhow::Result<Outcome> {
     let mut pauses = args.follow.then(Pauses::new).transpose()?;
     let mut output = Output::new(args.store.format(), COLUMNS);
     let (mut from, mut left) = (args.from, args.limit.unwrap_or(usize::MAX));
+    let mut has_told = false;
     loop {
         match print(args, &mut from, &mut left, &mut output) {
             // Whoever follows a queue waits for others to be done with it.
-            Err(error) if pauses.is_some() && store::is_locked(&error) => {}
-            other => other?,
+            Err(error) if pauses.is_some() && store::is_locked(&error) => {
+                if !std::mem::replace(&mut has_told, true) {
+                    output::complain(format_args!("waiting for the queue: {error}"));
+                }
+            }
+            other => {
+                other?;
+                has_told = false;
+            }
         }
         let goes_on = pauses.as_mut().is_some_and(|pauses| left > 0 && pauses.sleep(LOOK_EVERY));
         if !goes_on {

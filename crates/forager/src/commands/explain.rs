@@ -1,40 +1,70 @@
 //! `forager explain`
 
 use forager_core::time::Interval;
+use forager_core::url::FetchUrl;
+use forager_crawl::robots::{self, Word};
+use forager_frontier::Moment;
 use forager_frontier::entry::{How, Visit};
 use forager_frontier::explain::{ClassView, EvidenceView, Explanation, GateView, PriorityTerms, Scope};
 use forager_frontier::verbs::EntryView;
-use forager_frontier::{Frontier as _, Moment};
+
+use serde::Serialize;
 
 use super::queue::collection_or_only;
 use crate::Outcome;
 use crate::cli::ExplainArgs;
+use crate::config::Config;
 use crate::output::Output;
-use crate::store::{self, Missing};
+use crate::runtime;
+use crate::store::{self, Missing, Store};
 use crate::words::counted;
 
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
-    let (collection, explanation, now) = store::with(&args.store, Missing::Refuse, |store| {
+    let token = Config::load(&args.store.place.config)?.fetch.product_token();
+    let (collection, explained, now) = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
         let explanation = store::ask(store.frontier.explain(&collection, &args.url, store.now))?;
-        Ok((collection, explanation, Moment::of(store.now)))
+        let explained = with_robots(store, explanation, &token)?;
+        Ok((collection, explained, Moment::of(store.now)))
     })?;
     let mut output = Output::new(args.store.format(), &[]);
     if output.is_for_people() {
-        let lines = in_words(&collection, &explanation, now);
+        let lines = in_words(&collection, &explained, now);
         lines.iter().try_for_each(|line| output.text(line))?;
     } else {
-        output.row(&explanation)?;
+        output.row(&explained)?;
     }
     output.flush()?;
     Ok(Outcome::Complete)
+}
+
+/// What the queue says of a URL, and what the robots.txt of its host does.
+#[derive(Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    explanation: Explanation,
+    /// None if it was never asked for.
+    robots: Option<Word>,
+}
+
+fn with_robots(store: &Store, mut explanation: Explanation, token: &str) -> anyhow::Result<Explained> {
+    let url = FetchUrl::parse(&explanation.forms.fetch).ok();
+    let robots = match &url {
+        Some(url) => runtime::wait(robots::known(&*store.frontier, url, token))??,
+        None => None,
+    };
+    if let Some(word) = robots.as_ref().filter(|word| !word.allowed) {
+        explanation.would_need.push(format!("{} has to allow it: {}", word.source, word.rule));
+    }
+    Ok(Explained { explanation, robots })
 }
 
 /// How wide the labels are.
 const LABEL: usize = 12;
 
 /// The sentence that says it all, and below it what it follows from.
-fn in_words(collection: &str, it: &Explanation, now: Moment) -> Vec<String> {
+fn in_words(collection: &str, explained: &Explained, now: Moment) -> Vec<String> {
+    let it = &explained.explanation;
     let entry = it.entry.as_ref();
     let paragraphs = [
         ("needs", it.would_need.clone()),
@@ -43,6 +73,7 @@ fn in_words(collection: &str, it: &Explanation, now: Moment) -> Vec<String> {
         ("scope", scope(&it.scope)),
         ("due", due(it, now)),
         ("host", host(it, now)),
+        ("robots", explained.robots.as_ref().map(|word| word_of_robots(word, now)).unwrap_or_default()),
         ("queue", queue(it, now)),
         ("priority", priority(&it.priority, now)),
         ("class", it.class.as_ref().map(class).unwrap_or_default()),
@@ -102,6 +133,16 @@ fn host(it: &Explanation, now: Moment) -> Vec<String> {
         lines.push(format!("the dates in its sitemaps were right {} of {total} times{trust}", dates.right));
     }
     lines
+}
+
+fn word_of_robots(word: &Word, now: Moment) -> Vec<String> {
+    let Word { source, allowed, rule, asked, expires } = word;
+    let verdict = if *allowed { "allowed" } else { "forbidden" };
+    vec![
+        format!("{verdict}: {rule}"),
+        format!("by {source}, asked for at {}", when(*asked, now)),
+        format!("counts until {}", when(*expires, now)),
+    ]
 }
 
 fn queue(it: &Explanation, now: Moment) -> Vec<String> {

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use forager_core::scope::Seed;
-use forager_frontier::Frontier as _;
 use forager_frontier::catalog::{Catalog, CollectionSpec};
 use forager_frontier::host::HostSettings;
 use forager_frontier::verbs::HostFilter;

@@ -3,10 +3,10 @@
 use anyhow::Context as _;
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
+use forager_frontier::Moment;
 use forager_frontier::catalog::Kind;
 use forager_frontier::host::{HostSettings, Robots};
 use forager_frontier::verbs::{HostChange, HostFilter, HostView};
-use forager_frontier::{Frontier as _, Moment};
 use jiff::Timestamp;
 use serde_json::Value;
 

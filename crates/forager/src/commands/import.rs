@@ -182,7 +182,7 @@ impl<'a> Import<'a> {
         let rehearsed = lazy.rehearse(|memory, now| make(memory, &waiting, &id, now).map(drop));
         let made = rehearsed.and_then(|()| {
             let store = lazy.get()?;
-            make(&store.frontier, &waiting, &id, store.now)
+            make(&*store.frontier, &waiting, &id, store.now)
         });
         let changes = match made {
             Ok(changes) => changes,
@@ -256,7 +256,7 @@ impl<'a> Import<'a> {
 
 /// Makes what lines about one collection speak of, under the name `id`. An error of what they say is a [`Failure`].
 fn make(
-    frontier: &impl Frontier,
+    frontier: &dyn Frontier,
     headers: &[(Place, Header)],
     id: &str,
     now: Timestamp,
@@ -273,7 +273,7 @@ fn make(
 
 /// Sets hosts as they were set, except those that have settings here.
 fn set_hosts(
-    frontier: &impl Frontier,
+    frontier: &dyn Frontier,
     hosts: Vec<&HostHeader>,
     plain: Option<&str>,
     now: Timestamp,

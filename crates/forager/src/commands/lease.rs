@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use forager_frontier::Moment;
 use forager_frontier::entry::Token;
 use forager_frontier::verbs::{self, LeaseAnswer, LeaseChange, LeaseRequest, Leased, Nothing, Report};
-use forager_frontier::{Frontier as _, Moment};
 use jiff::Timestamp;
 
 use super::host::wanted_key;

@@ -1,8 +1,8 @@
 //! `forager robots`, `forager sitemap`, `forager links`: what a crawl would see.
 
-use anyhow::Context as _;
 use forager_core::url::FetchUrl;
 use forager_crawl::scout::{Scout, Seen};
+use forager_fetch::fingerprint::Form;
 use forager_fetch::http::Response;
 use forager_fetch::links::{self, LinkOptions, PageLinks};
 use forager_fetch::{encoding, robots, sitemap};
@@ -15,21 +15,21 @@ use crate::cli::LookArgs;
 use crate::config::Config;
 use crate::crawling;
 use crate::output::{self, Output};
+use crate::runtime;
 
 /// Someone to look, with what the flags say.
 pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)> {
     let url = FetchUrl::parse_lenient(&args.url)?;
-    let config = crawling::configured(Config::load(&args.config)?, &args.fetch);
+    let config = crawling::asking(Config::load(&args.config)?, &args.ask);
     crawling::require_contact(&config, std::slice::from_ref(&args.url))?;
-    let http = config.fetch.http(args.fetch.allow_private)?;
+    let http = config.fetch.http(args.ask.allow_private)?;
     let scout = Scout::new(http, config.fetch.product_token(), to_millis(config.politeness.delay))?;
     Ok((scout, url, config))
 }
 
 /// Looks, and waits for what there is to see. One command waits once: connections do not outlive it.
 pub(super) fn wait<T>(look: impl Future<Output = T>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    Ok(runtime.context("cannot start to work")?.block_on(look))
+    runtime::wait(look)
 }
 
 /// The answer to a look, or why there is none.
@@ -107,6 +107,10 @@ pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
     let found = sitemap::read(&response.body, &seen.url, response.content_type());
     if found.kind == sitemap::Kind::Unknown {
         let named = rules.robots().map(|file| file.sitemaps().to_vec()).unwrap_or_default();
+        if named.is_empty() {
+            output::complain(format_args!("{} is no sitemap, and its robots.txt names none", seen.url));
+            return Ok(Outcome::SomeBad);
+        }
         for url in named {
             let sitemap = seen.url.as_str().to_owned();
             output.row(&SitemapRow { kind: "named by robots.txt", url, last_modified: None, sitemap })?;
@@ -120,15 +124,24 @@ pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
         output.row(&SitemapRow { kind, url, last_modified: item.last_modified, sitemap })?;
     }
     output.flush()?;
-    for problem in &found.problems {
+    for problem in found.problems.iter().chain(&found.remarks) {
         output::complain(format_args!("{}: {problem}", seen.url));
     }
-    Ok(if found.problems.is_empty() { Outcome::Complete } else { Outcome::SomeBad })
+    let further = found.further_problems + found.further_remarks;
+    if further > 0 {
+        output::complain(format_args!("{}: and {further} more", seen.url));
+    }
+    let is_good = found.problems.is_empty() && found.remarks.is_empty();
+    Ok(if is_good { Outcome::Complete } else { Outcome::SomeBad })
 }
 
-/// The links of a page that was seen.
+/// The links of a page that was seen. Only HTML has any.
 pub(super) fn links_of(seen: &Seen, token: String) -> anyhow::Result<PageLinks> {
     let response = answer(seen)?;
+    if Form::of(response.content_type(), &response.body) != Form::Html {
+        let kind = response.content_type().unwrap_or("of a type that it does not tell");
+        anyhow::bail!("{} is {kind}, and no HTML: it has no links that are followed", seen.url);
+    }
     let decoded = encoding::decode_from(&response.body, response.content_type(), Some(seen.url.host()));
     let options = LinkOptions { product_token: token, ..LinkOptions::default() };
     Ok(links::extract(&decoded.text, &seen.url, &options))

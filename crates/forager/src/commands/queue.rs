@@ -1,7 +1,6 @@
 //! `forager queue`
 
 use anyhow::bail;
-use forager_frontier::Frontier as _;
 use forager_frontier::entry::EntryId;
 use forager_frontier::verbs::{EntryView, HostFilter, ListFilter, PlanFilter};
 

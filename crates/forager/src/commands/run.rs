@@ -2,7 +2,6 @@
 
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::Frontier as _;
 use forager_frontier::catalog::Kind;
 use forager_frontier::verbs::Target;
 use tokio::sync::watch;
@@ -14,7 +13,8 @@ use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, with_signals};
-use crate::{progress, store};
+use crate::words::counted;
+use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let ended = with_signals(async |signals| {
@@ -24,7 +24,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
             if is_over {
                 return Ok(ended);
             }
-            progress::note("reading the configuration again");
+            output::tell(format_args!("reading the configuration again"));
         }
     })?;
     Ok(match ended {
@@ -44,9 +44,9 @@ async fn work(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
     let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
     let files = Files::open(args.out.as_deref(), None, None)?;
     let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
-    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls)?;
+    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
     let ended = crawl_all(args, &crawl, signals, files, changes).await;
-    crawl.close()?;
+    crawl.close().await?;
     ended
 }
 
@@ -60,16 +60,20 @@ async fn crawl_all(
     bring_in(crawl).await?;
     take_back(crawl, args.collection.as_deref()).await?;
     let stats = crawl.frontier.stats(args.collection.as_deref(), crawl.clock.now()).await?;
-    let mut view = View::new(files, stats.iter().map(|stats| stats.queued).sum(), changes);
+    let queued = stats.iter().map(|stats| stats.queued).sum();
+    let names: Vec<&str> = stats.iter().map(|stats| &*stats.collection).collect();
+    let pages = counted(queued, "page", "pages");
+    output::tell(format_args!("crawling the collections {}: {pages} queued", names.join(", ")));
+    let mut view = View::new(files, queued, changes, None);
     let work = Work {
         collection: args.collection.clone(),
         until_done: args.until_idle,
         until_idle: args.until_idle,
     };
-    let stop = merged(signals);
-    let ended = crawl.crawler.run(&work, stop, &mut view).await;
-    view.finish()?;
-    Ok(ended?)
+    let asked = signals.stop.clone();
+    let ended = crawl.crawler.run(&work, merged(signals), &mut view).await;
+    view.finish(&asked).await?;
+    Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
 
 /// Stop signals, and the wish to read the configuration again, as one.
@@ -93,10 +97,7 @@ fn merged(Signals { mut stop, mut reload }: Signals) -> watch::Receiver<Stop> {
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.
 async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let changes = apply::difference(&crawl.config, frontier.catalog().await?.rows(), false);
-    if !changes.is_empty() {
-        frontier.configure(&changes, now).await?;
-    }
+    crawl.configure(|catalog| Ok(apply::difference(&crawl.config, catalog.rows(), false))).await?;
     let catalog = frontier.catalog().await?;
     for row in catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
         let of_seed = |name: &String| catalog.rows().profiles.iter().find(|profile| profile.id == *name);
@@ -112,12 +113,12 @@ async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The queue is ours alone: whoever held pages before is gone.
+/// Where the queue is ours alone, whoever held pages before is gone.
 async fn take_back(crawl: &Crawl, only: Option<&str>) -> anyhow::Result<()> {
     let catalog = crawl.frontier.catalog().await?;
     let planned = catalog.rows().collections.iter().filter(|row| row.spec.kind == Kind::Planned);
     for row in planned.filter(|row| only.is_none_or(|only| only == row.spec.id)) {
-        crawl.frontier.reclaim(&row.spec.id, crawl.clock.now()).await?;
+        crawl.reclaim(&row.spec.id).await?;
     }
     Ok(())
 }

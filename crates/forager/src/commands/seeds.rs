@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use anyhow::bail;
 use forager_core::scope::Seed;
 use forager_core::url::Identity;
-use forager_frontier::Frontier as _;
 use forager_frontier::catalog::{Catalog, Change};
 use serde::{Deserialize, Serialize};
 

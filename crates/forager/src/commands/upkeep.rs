@@ -1,20 +1,30 @@
 //! `forager backup`, `forager check`
 
+use anyhow::bail;
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::cli::{BackupArgs, CheckArgs};
 use crate::output::Output;
-use crate::store::{self, Missing};
+use crate::store::{self, Missing, Queue};
 use crate::words::counted;
 
 pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<Outcome> {
-    store::with(&args.store, Missing::Refuse, |store| Ok(store.frontier.backup(&args.target)?))?;
+    store::with(&args.store, Missing::Refuse, |store| match &store.queue {
+        Queue::Folder(folder) => Ok(folder.backup(&args.target)?),
+        Queue::Database(_) => bail!(
+            "a database is copied by its own means, such as \"pg_dump --schema NAME\"; \"forager export\" writes what a \
+             folder or another database can take in"
+        ),
+    })?;
     Ok(Outcome::Complete)
 }
 
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
-    let checked = store::with(&args.store, Missing::Refuse, |store| Ok(store.frontier.audit()?))?;
+    let checked = store::with(&args.store, Missing::Refuse, |store| match &store.queue {
+        Queue::Folder(folder) => Ok(folder.audit()?),
+        Queue::Database(database) => store::ask(database.check()),
+    })?;
     let mut output = Output::new(args.store.format(), &["place", "problem"]);
     checked.findings.iter().try_for_each(|finding| output.row(finding))?;
     output.flush()?;

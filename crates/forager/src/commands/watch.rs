@@ -1,6 +1,7 @@
 //! `forager watch`
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::order::Order;
 use forager_core::scope::config::{ChangeBy, Reading};
@@ -8,17 +9,18 @@ use forager_core::scope::extent::Kind as ScopeKind;
 use forager_core::scope::{Profile, Seed};
 use forager_core::sentinel::schedule::ScheduleConfig;
 use forager_core::url::{FetchUrl, IdentityOptions};
-use forager_crawl::{Found, PageLine, Stop, Watcher, Work};
-use forager_frontier::Frontier as _;
-use forager_frontier::catalog::{Change, CollectionSpec, Kind};
+use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
+use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{Outcome as PageOutcome, Target};
 
 use crate::Outcome;
 use crate::cli::WatchArgs;
 use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
-use crate::crawling::{self, Crawl, with_signals};
-use crate::{output, progress};
+use crate::crawling::teller::{AN_HOUR, Teller};
+use crate::crawling::{self, Crawl, Signals, with_signals};
+use crate::output;
+use crate::words::counted;
 
 /// The collection that watched pages are in.
 const COLLECTION: &str = "watch";
@@ -28,29 +30,64 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
     if config.sentinel == ScheduleConfig::default() {
         config.sentinel = ScheduleConfig::sentinel();
     }
-    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &args.urls)?;
     let ended = with_signals(async |signals| {
-        let urls = bring_in(args, &crawl).await?;
-        let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
-        let changes = Changes::new(shown, args.on_change.as_deref());
-        let mut watched = Watched { changes: Some(changes), urls };
-        progress::spin();
-        let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
-        let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
-        if let Some(changes) = watched.changes.take() {
-            changes.finish();
-        }
-        Ok(ended?)
-    });
-    crawl.close()?;
-    Ok(if ended? == forager_crawl::Ended::Stopped(Stop::Now) { Outcome::Forced } else { Outcome::Complete })
+        let crawl = Crawl::open_with(config, &args.place, &args.fetch, &args.urls).await?;
+        let ended = watch(args, &crawl, signals).await;
+        crawl.close().await?;
+        ended
+    })?;
+    Ok(if ended == Ended::Stopped(Stop::Now) { Outcome::Forced } else { Outcome::Complete })
+}
+
+async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
+    let urls = bring_in(args, crawl).await?;
+    let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
+    let changes = Changes::new(shown, args.on_change.as_deref());
+    let pages = counted(urls.len() as u64, "page", "pages");
+    output::tell(format_args!("watching {pages}, in the collection {COLLECTION:?}"));
+    let last = Arc::new(Mutex::new(format!("watching {pages}")));
+    let mut watched =
+        Watched { changes: Some(changes), pages, last: last.clone(), redirects: HashMap::new() };
+    let _teller = Teller::start(AN_HOUR, move || last.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
+    let asked = signals.stop.clone();
+    let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
+    if let Some(changes) = watched.changes.take() {
+        changes.finish(&asked).await;
+    }
+    Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
 
 /// Puts the pages into the queue. What is watched already goes on as it is; others than these wait meanwhile.
 async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
+    let urls = distinct(&args.urls)?;
+    crawl.configure(|catalog| Ok(missing(args, &urls, catalog))).await?;
+    crawl.reclaim(COLLECTION).await?;
+    let urls: Vec<String> = urls.iter().map(|url| url.as_str().to_owned()).collect();
+    for url in &urls {
+        if frontier.entry(COLLECTION, url, now).await?.is_none() {
+            frontier.start(&[Target::Seed(url.clone())], now).await?;
+        }
+    }
+    Ok(urls)
+}
+
+/// The URLs, each once, however often it is given.
+fn distinct(urls: &[String]) -> anyhow::Result<Vec<FetchUrl>> {
+    let (mut known, mut distinct) = (HashSet::new(), Vec::new());
+    for url in urls {
+        let url = FetchUrl::parse_lenient(url)?;
+        if known.insert(url.identity(&IdentityOptions::default())) {
+            distinct.push(url);
+        }
+    }
+    Ok(distinct)
+}
+
+/// What the catalog lacks for watching these.
+fn missing(args: &WatchArgs, urls: &[FetchUrl], catalog: &Catalog) -> Vec<Change> {
     let mut changes = Vec::new();
-    let catalog = frontier.catalog().await?;
     if catalog.collection(COLLECTION).is_none() {
         changes.push(Change::AddCollection(CollectionSpec::new(COLLECTION, Kind::Planned)));
     }
@@ -60,17 +97,12 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>
         Some(known) if *known != profile => changes.push(Change::SetProfile(Box::new(profile))),
         Some(_) => {}
     }
-    let (mut urls, mut identities) = (Vec::new(), HashSet::new());
-    for url in &args.urls {
-        let fetch = FetchUrl::parse_lenient(url)?;
-        let identity = fetch.identity(&IdentityOptions::default());
-        if !identities.insert(identity.clone()) {
-            continue;
-        }
+    for url in urls {
+        let identity = url.identity(&IdentityOptions::default());
         let known = catalog.seed_number(&identity).and_then(|number| catalog.seed(number));
         match known.filter(|row| !row.is_gone) {
             None => changes.push(Change::AddSeed(Seed {
-                url: fetch.as_str().to_owned(),
+                url: url.as_str().to_owned(),
                 profiles: vec![COLLECTION.to_owned()],
                 enabled: true,
             })),
@@ -81,16 +113,8 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>
             }
             Some(_) => {}
         }
-        urls.push(fetch.as_str().to_owned());
     }
-    frontier.configure(&changes, now).await?;
-    frontier.reclaim(COLLECTION, now).await?;
-    for url in &urls {
-        if frontier.entry(COLLECTION, url, now).await?.is_none() {
-            frontier.start(&[Target::Seed(url.clone())], now).await?;
-        }
-    }
-    Ok(urls)
+    changes
 }
 
 fn profile(args: &WatchArgs) -> Profile {
@@ -109,7 +133,18 @@ fn profile(args: &WatchArgs) -> Profile {
 /// Prints what changes, and says when each page is looked at next.
 struct Watched {
     changes: Option<Changes>,
-    urls: Vec<String>,
+    pages: String,
+    /// What was done last, and what comes next.
+    last: Arc<Mutex<String>>,
+    /// Where pages redirect to, as far as that was told.
+    redirects: HashMap<String, String>,
+}
+
+impl Watched {
+    /// Whether it was not told before that a page redirects there. There are as many as pages that are watched.
+    fn is_news(&mut self, url: &str, target: &str) -> bool {
+        self.redirects.insert(url.to_owned(), target.to_owned()).as_deref() != Some(target)
+    }
 }
 
 impl Watcher for Watched {
@@ -123,13 +158,14 @@ impl Watcher for Watched {
             output::complain(format_args!("{}: {error}", page.url));
         } else if let Some(status) = page.status.filter(|status| *status >= 400) {
             output::complain(format_args!("{} answers {status}", page.url));
-        } else if let Some(target) = &page.redirect {
+        } else if let Some(target) = page.redirect.as_ref().filter(|target| self.is_news(&page.url, target)) {
             output::complain(format_args!("{} redirects to {target}; watch that page instead", page.url));
         }
         let next = match (page.outcome, page.due) {
             (Some(PageOutcome::Again), Some(due)) => format!(", next look at {due}"),
             _ => String::new(),
         };
-        progress::say(format!("watching {} pages; looked at {}{next}", self.urls.len(), page.url));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) =
+            format!("watching {}; looked at {}{next}", self.pages, page.url);
     }
 }

@@ -8,6 +8,7 @@ use forager_core::url::Identity;
 use forager_fetch::fingerprint::ContentSelector;
 
 use super::Config;
+use super::fetch::{AT_ONCE, check_contact};
 use super::layers::Layers;
 use crate::cli::NO_INTERVAL;
 
@@ -23,6 +24,7 @@ pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
     }
     let selector = Selector::new(config.select.clone());
     selector.map_err(|error| layers.problem(&select_key(&error), &error.to_string()))?;
+    check_fetch(config, layers)?;
     for (index, profile) in config.profiles.iter().enumerate() {
         let problem =
             |key: &str, problem: &str| Err(layers.problem(&format!("profiles[{index}].{key}"), problem));
@@ -40,6 +42,18 @@ pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
     }
     let scopes = config.scopes();
     scopes.map_err(|error| layers.problem(&scope_key(config, &error), &error.to_string()))?;
+    Ok(())
+}
+
+fn check_fetch(config: &Config, layers: &Layers) -> anyhow::Result<()> {
+    if let Some(Err(problem)) = config.fetch.contact.as_deref().map(check_contact) {
+        return Err(layers.problem("fetch.contact", &problem));
+    }
+    if !AT_ONCE.contains(&config.fetch.at_once) {
+        let (least, most) = (AT_ONCE.start(), AT_ONCE.end());
+        let problem = format!("{} is not between {least} and {most}", config.fetch.at_once);
+        return Err(layers.problem("fetch.at_once", &problem));
+    }
     Ok(())
 }
 

@@ -7,9 +7,39 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use forager_core::time::Interval;
+use forager_core::url::FetchUrl;
 use forager_fetch::address::{AddressPolicy, Network};
 use forager_fetch::http::{HttpConfig, Limits, authorities_from_pem};
 use serde::{Deserialize, Serialize};
+
+/// How many fetches may be under way altogether: beyond this, a process runs out of connections before it gets faster.
+pub(crate) const AT_ONCE: std::ops::RangeInclusive<usize> = 1..=10_000;
+
+/// The longest contact that is sent with every request.
+const MAX_CONTACT: usize = 200;
+
+/// Says what is wrong with a contact: whoever is crawled must be able to use it, and it stands in a header.
+pub(crate) fn check_contact(text: &str) -> Result<(), String> {
+    if text.len() > MAX_CONTACT {
+        return Err(format!("{} bytes are too many; a contact has at most {MAX_CONTACT}", text.len()));
+    }
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>\"\\".contains(&byte));
+    let is_page = FetchUrl::parse(text).is_ok() && text.contains("://");
+    if is_plain && (is_page || is_mail(text)) {
+        return Ok(());
+    }
+    Err("not a web page such as https://www.example.org/crawler, nor an address for mail such as \
+         me@example.org"
+        .to_owned())
+}
+
+fn is_mail(text: &str) -> bool {
+    let Some((name, domain)) = text.rsplit_once('@') else { return false };
+    let is_label =
+        |label: &str| !label.is_empty() && label.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
+    let is_name = |c: u8| c.is_ascii_alphanumeric() || b".!#$%&'*+-/=?^_`{|}~".contains(&c);
+    !name.is_empty() && name.bytes().all(is_name) && domain.split('.').all(is_label)
+}
 
 /// How pages are fetched.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -89,7 +119,7 @@ impl FetchConfig {
         let duration = |interval: Interval| Duration::from_secs_f64(interval.as_secs_f64());
         Ok(HttpConfig {
             user_agent: self.name(),
-            from: self.contact.clone().filter(|contact| contact.contains('@')),
+            from: self.contact.clone().filter(|contact| is_mail(contact)),
             limits: Limits {
                 connect: duration(self.connect_timeout),
                 first_byte: duration(self.answer_timeout),
@@ -103,5 +133,39 @@ impl FetchConfig {
             nameserver: self.nameserver,
             extra_authorities,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_contact;
+
+    #[test]
+    fn a_contact_is_a_page_or_an_address_for_mail() {
+        let long = format!("https://a.example/{}", "x".repeat(200));
+        let table = [
+            ("https://www.example.org/crawler?by=us", true),
+            ("http://127.0.0.1:8080/", true),
+            ("me@example.org", true),
+            ("crawl+web@mail.example.co.uk", true),
+            ("me@localhost", true),
+            ("", false),
+            ("me", false),
+            ("example.org", false),
+            ("@example.org", false),
+            ("me@", false),
+            ("me@example..org", false),
+            ("a b@example.org", false),
+            ("me@example.org\r\nX-Other: 1", false),
+            ("https://example.org/\u{7}", false),
+            ("https://example.org/ (me)", false),
+            ("ftp://example.org/", false),
+            ("https:example.org", false),
+            ("m\u{fc}ller@example.org", false),
+            (&long, false),
+        ];
+        for (text, is_good) in table {
+            assert_eq!(check_contact(text).is_ok(), is_good, "{text:?}");
+        }
     }
 }

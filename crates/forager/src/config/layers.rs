@@ -11,15 +11,18 @@ use serde_json::Value as Schema;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::Config;
 use super::keys::{self, below};
+use super::{Config, DatabaseUrl};
 use crate::words::in_words;
 
 /// What variables of the environment start with; sections and keys follow, two underscores apart.
 const PREFIX: &str = "FORAGER_";
 
 /// Variables that stand for flags rather than keys.
-const FLAGS: [&str; 2] = ["CONFIG", "DATA"];
+const FLAGS: [&str; 3] = ["CONFIG", "DATA", "STORE"];
+
+/// The variable by which many programs know their database, and the key that it stands for.
+const DATABASE: (&str, &str) = ("DATABASE_URL", "store.url");
 
 /// The values of all layers, and where each came from.
 #[derive(Default)]
@@ -64,9 +67,14 @@ impl Layers {
         variables: impl Iterator<Item = (OsString, OsString)>,
     ) -> anyhow::Result<()> {
         let schema = keys::example();
+        let mut database = None;
         for (name, text) in variables {
             // Names that are not UTF-8 are none of ours.
             let Some(name) = name.to_str() else { continue };
+            if name == DATABASE.0 {
+                database = text.into_string().ok();
+                continue;
+            }
             let Some(rest) = name.strip_prefix(PREFIX).filter(|rest| !FLAGS.contains(rest)) else { continue };
             let text = text.to_str().with_context(|| format!("environment {name}: not UTF-8"))?;
             let key = rest.to_ascii_lowercase().replace("__", ".");
@@ -77,7 +85,18 @@ impl Layers {
                 .retain(|other, _| !other.starts_with(&key) || !other[key.len()..].starts_with(['.', '[']));
             self.origins.insert(key, Origin::Variable(name.to_owned()));
         }
+        // A variable of our own says more than one that others share, which may name a database of another kind.
+        let is_own = |url: &String| DatabaseUrl::from(url.as_str()).is_known();
+        if let Some(url) = database.filter(is_own).filter(|_| !self.is_variable(DATABASE.1)) {
+            set(&mut self.values, DATABASE.1, Value::String(url));
+            self.origins.insert(DATABASE.1.to_owned(), Origin::Variable(DATABASE.0.to_owned()));
+        }
         Ok(())
+    }
+
+    /// Whether the value of a key came from the environment.
+    fn is_variable(&self, key: &str) -> bool {
+        matches!(self.origins.get(key), Some(Origin::Variable(_)))
     }
 
     /// All layers as one configuration.

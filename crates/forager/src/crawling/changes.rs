@@ -2,15 +2,14 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread::JoinHandle;
 
-use forager_crawl::PageLine;
+use forager_crawl::{PageLine, Stop};
 use forager_frontier::verbs::Difference;
 use jiff::Timestamp;
 use serde::Serialize;
+use tokio::sync::watch;
 
+use super::hook::Hook;
 use super::view::open;
 use crate::output;
 use crate::progress;
@@ -34,23 +33,19 @@ struct Change<'a> {
     collection: &'a str,
     title: Option<&'a str>,
     fingerprint: Option<&'a str>,
+    /// Where it redirects to now, and where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirect: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirect_before: Option<&'a str>,
     #[serde(flatten)]
     difference: Option<&'a Difference>,
 }
-
-/// How many changes wait for the command before the crawl waits for it too.
-const MOST_WAITING: usize = 1000;
 
 /// Where changes go.
 pub(crate) struct Changes {
     shown: Shown,
     hook: Option<Hook>,
-}
-
-/// A command that is run for each change, one after another.
-struct Hook {
-    lines: mpsc::SyncSender<Vec<u8>>,
-    runner: JoinHandle<()>,
 }
 
 impl Changes {
@@ -75,13 +70,14 @@ impl Changes {
             collection: &page.collection,
             title: page.title.as_deref(),
             fingerprint: page.fingerprint.as_deref(),
+            redirect: page.redirect.as_deref(),
+            redirect_before: page.redirect_before.as_deref(),
             difference: page.difference.as_ref(),
         };
         let mut line = serde_json::to_vec(&change)?;
         line.push(b'\n');
         if let Some(hook) = &self.hook {
-            // A runner that is gone has said why.
-            let _ = hook.lines.send(line.clone());
+            hook.tell(line.clone());
         }
         match &mut self.shown {
             Shown::Json(file) => {
@@ -93,12 +89,10 @@ impl Changes {
         }
     }
 
-    /// Waits for the command to have seen every change.
-    pub(crate) fn finish(self) {
-        if let Some(Hook { lines, runner }) = self.hook {
-            drop(lines);
-            // What went wrong there was told there.
-            let _ = runner.join();
+    /// Waits for the command to have seen every change, unless everything is to stop at once.
+    pub(crate) async fn finish(self, stop: &watch::Receiver<Stop>) {
+        if let Some(hook) = self.hook {
+            hook.finish(stop).await;
         }
     }
 }
@@ -112,32 +106,4 @@ fn print(page: &PageLine) -> io::Result<()> {
     let mut written = Ok(());
     progress::aside(|| written = writeln!(io::stdout(), "{}", lines.join("\n")));
     written
-}
-
-impl Hook {
-    fn new(command: &str) -> Self {
-        let (lines, waiting) = mpsc::sync_channel::<Vec<u8>>(MOST_WAITING);
-        let command = command.to_owned();
-        let runner = std::thread::spawn(move || {
-            for line in waiting {
-                if let Err(cause) = run(&command, &line) {
-                    output::complain(format_args!("{command:?} could not be run: {cause}"));
-                }
-            }
-        });
-        Self { lines, runner }
-    }
-}
-
-fn run(command: &str, line: &[u8]) -> io::Result<()> {
-    let mut child = Command::new("sh").args(["-c", command]).stdin(Stdio::piped()).spawn()?;
-    if let Some(mut input) = child.stdin.take() {
-        // A command that does not read what it is told has closed its end: that is its own business.
-        let _ = input.write_all(line);
-    }
-    let status = child.wait()?;
-    if !status.success() {
-        output::complain(format_args!("{command:?} ended with {status}"));
-    }
-    Ok(())
 }

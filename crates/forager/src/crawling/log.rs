@@ -1,6 +1,6 @@
 //! The log of a crawl as Heritrix writes it, so that what reads those reads ours.
 
-use forager_crawl::PageLine;
+use forager_crawl::{NotFetched, PageLine};
 use forager_frontier::verbs::Outcome;
 use jiff::Timestamp;
 
@@ -36,10 +36,12 @@ fn stamp(at: Timestamp, format: &str) -> String {
 
 /// The status of HTTP, or the number that Heritrix has for what happened instead.
 fn status(page: &PageLine) -> i32 {
-    match (page.status, page.outcome, &page.error) {
+    match (page.status, page.not_fetched, page.outcome) {
         (Some(status), ..) => i32::from(status),
-        (None, _, Some(error)) if error.contains("Disallow") => -9998,
-        (None, Some(Outcome::Again), _) => -50,
-        _ => -2,
+        (None, Some(NotFetched::Robots), _) => -9998,
+        (None, Some(NotFetched::RobotsUnreachable), _) => -61,
+        (None, Some(NotFetched::AddressRefused), _) => -5001,
+        (None, None, Some(Outcome::Again)) => -50,
+        (None, None, _) => -2,
     }
 }

@@ -7,13 +7,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use forager_crawl::{Found, PageLine, Watcher};
+use forager_crawl::{Found, PageLine, Stop, Watcher};
 use forager_frontier::verbs::{Action, Nothing, Outcome};
 use serde::Serialize;
+use tokio::sync::watch;
 
 use super::changes::Changes;
+use super::counts::{Shared, is_failed};
 use super::log;
-use crate::progress;
+use super::outlook::Outlook;
+use super::teller::{A_MINUTE, AN_HOUR, Teller};
 
 /// Where the lines of a crawl go.
 #[derive(Default)]
@@ -38,6 +41,15 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Writes lines of pages whose own were lost.
+    pub(crate) fn make_up_for(&mut self, lines: &[impl Serialize]) -> anyhow::Result<()> {
+        let Some(pages) = &mut self.pages else { return Ok(()) };
+        let written = lines.iter().try_for_each(|line| write_line(pages, line)).and_then(|()| pages.flush());
+        written.context("cannot write what was fetched")
+    }
+}
+
 pub(super) fn open(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdout()));
@@ -58,9 +70,26 @@ pub(crate) struct Summary {
     pub(crate) changed: u64,
     /// How many pages came to what.
     pub(crate) outcomes: BTreeMap<String, u64>,
-    /// Why links were not followed, and how many.
+    /// Why links were not followed and pages not fetched, and how many.
     pub(crate) skipped: BTreeMap<String, u64>,
+    /// What is wrong with sitemaps; `--out` has it one by one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) sitemap_problems: u64,
+    /// Pages that were there.
+    #[serde(skip)]
+    pub(crate) good: u64,
+    /// Pages to start from that were given up, and why; the first few of them.
+    #[serde(skip)]
+    pub(crate) bad_starts: Vec<String>,
 }
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// How many pages to start from are named when they fail.
+const NAMED: usize = 10;
 
 /// The last line that was written somewhere else must not be lost with the process.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
@@ -69,38 +98,42 @@ const FLUSH_EVERY: Duration = Duration::from_millis(500);
 pub(crate) struct View {
     files: Files,
     pub(crate) summary: Summary,
-    queued: u64,
-    under_way: usize,
-    started: Instant,
+    counts: Shared,
     flushed: Instant,
-    waits_for: Option<Nothing>,
     /// What went wrong with a file; the crawl is stopped for it.
     trouble: Option<io::Error>,
     changes: Option<Changes>,
+    _teller: Teller,
 }
 
 impl View {
-    /// A view of a crawl that begins with so many pages. Changes go to `changes`, if anybody wants them.
-    pub(crate) fn new(files: Files, queued: u64, changes: Option<Changes>) -> Self {
-        progress::spin();
+    /// A view of a crawl that begins with so many pages. Changes go to `changes`, if anybody wants them. A crawl that
+    /// ends has an outlook.
+    pub(crate) fn new(
+        files: Files,
+        queued: u64,
+        changes: Option<Changes>,
+        mut outlook: Option<Outlook>,
+    ) -> Self {
+        let counts = Shared::new(queued);
+        let told = counts.clone();
+        let longest = if outlook.is_some() { A_MINUTE } else { AN_HOUR };
         Self {
             files,
             changes,
             summary: Summary::default(),
-            queued,
-            under_way: 0,
-            started: Instant::now(),
+            counts,
             flushed: Instant::now(),
-            waits_for: None,
             trouble: None,
+            _teller: Teller::start(longest, move || told.get().line(outlook.as_mut())),
         }
     }
 
     /// Writes what is left to write; says what went wrong with a file.
-    pub(crate) fn finish(mut self) -> anyhow::Result<Summary> {
+    pub(crate) async fn finish(mut self, stop: &watch::Receiver<Stop>) -> anyhow::Result<Summary> {
         self.flush();
         if let Some(changes) = self.changes.take() {
-            changes.finish();
+            changes.finish(stop).await;
         }
         match self.trouble.take() {
             Some(trouble) => Err(trouble).context("cannot write what was fetched"),
@@ -113,17 +146,14 @@ impl View {
             write_line(pages, page)?;
         }
         if let Some(skipped) = &mut self.files.skipped {
-            for link in found.iter().filter(|link| is_skipped(link.action)) {
-                let Found { url, rule, .. } = link;
-                let line = Skipped {
-                    url,
-                    page: &page.url,
-                    seed_url: page.seed.as_deref(),
-                    depth: page.depth + 1,
-                    reason: rule,
-                    ts: page.at,
-                };
-                write_line(skipped, &line)?;
+            let (seed_url, ts) = (page.seed.as_deref(), page.at);
+            if page.not_fetched.is_some() {
+                let (url, depth, reason) = (&page.url, page.depth, &page.rule);
+                write_line(skipped, &Skipped { url, page: None, seed_url, depth, reason, ts })?;
+            }
+            for Found { url, rule, .. } in found.iter().filter(|link| is_skipped(link.action)) {
+                let (page, depth) = (Some(page.url.as_str()), page.depth + 1);
+                write_line(skipped, &Skipped { url, page, seed_url, depth, reason: rule, ts })?;
             }
         }
         if let Some(log) = &mut self.files.log {
@@ -144,49 +174,24 @@ impl View {
 
     fn count(&mut self, page: &PageLine, found: &[Found]) {
         let summary = &mut self.summary;
-        summary.fetched += 1;
+        summary.fetched += u64::from(page.not_fetched.is_none());
         summary.bytes += page.wire_bytes;
         summary.changed += u64::from(page.changed);
+        summary.sitemap_problems += page.problems.len() as u64;
         *summary.outcomes.entry(in_words(page)).or_default() += 1;
+        if let Some(not_fetched) = page.not_fetched {
+            *summary.skipped.entry(not_fetched.to_string()).or_default() += 1;
+        }
         for link in found.iter().filter(|link| is_skipped(link.action)) {
             *summary.skipped.entry(link.rule.to_string()).or_default() += 1;
         }
-        self.queued += page.added as u64;
-        if page.outcome != Some(Outcome::Again) {
-            self.queued = self.queued.saturating_sub(1);
+        summary.good += u64::from(!is_failed(page) && page.status.is_some_and(|s| s < 300 || s == 304));
+        let is_over = page.outcome != Some(Outcome::Again);
+        if page.depth == 0 && is_over && is_failed(page) && summary.bad_starts.len() < NAMED {
+            let why = page.error.clone().unwrap_or_else(|| in_words(page));
+            summary.bad_starts.push(format!("{}: {why}", page.url));
         }
-    }
-
-    fn show(&self) {
-        let seconds = self.started.elapsed().as_secs_f64().max(0.001);
-        #[expect(clippy::cast_precision_loss, reason = "for people")]
-        let (rate, queued) = (self.summary.fetched as f64 / seconds, self.queued as f64);
-        let failed: u64 = self
-            .summary
-            .outcomes
-            .iter()
-            .filter(|(what, _)| !what.starts_with('2'))
-            .map(|(_, count)| count)
-            .sum();
-        let left = if rate > 0.0 && self.queued > 0 {
-            format!(", about {} left{}", in_time(queued / rate), self.bound())
-        } else {
-            String::new()
-        };
-        progress::say(format!(
-            "{} done, {} queued, {} under way, {failed} not as hoped, {rate:.1}/s{left}",
-            self.summary.fetched, self.queued, self.under_way
-        ));
-    }
-
-    /// What keeps a crawl from being faster.
-    fn bound(&self) -> String {
-        match &self.waits_for {
-            Some(Nothing::Throttled { gate, .. }) => format!(", bound by the {gate}"),
-            Some(Nothing::Blocked { .. }) => ", bound by the answers of hosts".to_owned(),
-            Some(Nothing::NotDue { .. }) => ", waiting for pages to be due".to_owned(),
-            Some(Nothing::Empty) | None => String::new(),
-        }
+        self.counts.get().page(page);
     }
 }
 
@@ -202,7 +207,8 @@ fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
 #[serde(rename_all = "camelCase")]
 struct Skipped<'a> {
     url: &'a str,
-    page: &'a str,
+    /// The page it was found on; none if it was queued, and then not fetched.
+    page: Option<&'a str>,
     seed_url: Option<&'a str>,
     depth: u32,
     reason: &'a str,
@@ -223,17 +229,15 @@ impl Watcher for View {
         if self.flushed.elapsed() >= FLUSH_EVERY {
             self.flush();
         }
-        self.show();
     }
 
     fn under_way(&mut self, count: usize) {
-        self.under_way = count;
+        self.counts.get().under_way = count;
     }
 
     fn waits(&mut self, nothing: &Nothing) {
-        self.waits_for = Some(*nothing);
+        self.counts.get().waits_for = Some(*nothing);
         self.flush();
-        self.show();
     }
 
     fn has_enough(&self) -> bool {
@@ -247,22 +251,13 @@ fn is_skipped(action: Action) -> bool {
 
 /// What a fetch came to, in few words.
 fn in_words(page: &PageLine) -> String {
+    if let Some(not_fetched) = page.not_fetched {
+        return not_fetched.to_string();
+    }
     match (page.status, &page.error) {
-        (_, Some(_)) if page.robots_forbids() => "forbidden by robots.txt".to_owned(),
         (Some(status), None) => status.to_string(),
         (_, Some(error)) => error.clone(),
         (None, None) => "nothing".to_owned(),
-    }
-}
-
-/// Seconds as people say them.
-fn in_time(seconds: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for people")]
-    let seconds = seconds.min(1e9) as u64;
-    match (seconds / 3600, seconds % 3600 / 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
-        (hours, minutes, _) => format!("{hours}h {minutes}m"),
     }
 }
 

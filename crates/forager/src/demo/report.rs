@@ -7,8 +7,8 @@ use forager_core::select::{SelectConfig, Selector};
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::classify::Classifier;
 use forager_core::url::FetchUrl;
-use forager_crawl::PageLine;
 use forager_crawl::audit::Auditor;
+use forager_crawl::{NotFetched, PageLine};
 use forager_frontier::{Embedded, Frontier as _};
 use forager_site::demo::CRAWL_DELAY;
 use forager_site::{Running, Site, checks};
@@ -213,7 +213,7 @@ impl Report {
 fn words(page: &PageLine) -> String {
     match (page.status, &page.error) {
         (Some(status), None) => status.to_string(),
-        (_, Some(_)) if page.robots_forbids() => "robots".to_owned(),
+        _ if page.not_fetched == Some(NotFetched::Robots) => "robots".to_owned(),
         _ => "none".to_owned(),
     }
 }

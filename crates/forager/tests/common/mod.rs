@@ -12,6 +12,10 @@ use serde_json::Value;
 /// The moment that most tests take for now.
 pub(crate) const NOW: &str = "2024-06-15T08:00:00Z";
 
+/// Variables that say where things are outside, and are none of a test's business.
+const OUTSIDE: [&str; 5] =
+    ["FORAGER_CONFIG", "FORAGER_DATA", "FORAGER_STORE", "FORAGER_TEST_POSTGRES", "DATABASE_URL"];
+
 /// What a run printed, and how it ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
@@ -39,7 +43,10 @@ impl Ran {
 /// The binary, in an empty environment of its own.
 pub(crate) fn forager() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forager"));
-    command.env_remove("FORAGER_CONFIG").env_remove("FORAGER_DATA").current_dir(env!("CARGO_TARGET_TMPDIR"));
+    for variable in OUTSIDE {
+        command.env_remove(variable);
+    }
+    command.current_dir(env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
@@ -113,12 +120,20 @@ pub(crate) fn sessions_in(document: &str) -> Steps {
 
 /// What a command of the shell prints, errors included, in this folder.
 pub(crate) fn session(step: &str, folder: &Path) -> String {
+    session_in(step, folder, &[])
+}
+
+/// The same, with these variables.
+pub(crate) fn session_in(step: &str, folder: &Path, variables: &[(&str, &str)]) -> String {
     let binaries = Path::new(env!("CARGO_BIN_EXE_forager")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
     let step = step.replace("cargo run --release --quiet --", "forager");
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("{{ {step}; }} 2>&1")).current_dir(folder).env("PATH", path);
-    let output = shell.env_remove("FORAGER_CONFIG").output().unwrap();
+    for variable in OUTSIDE {
+        shell.env_remove(variable);
+    }
+    let output = shell.envs(variables.iter().copied()).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

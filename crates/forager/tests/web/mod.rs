@@ -153,10 +153,10 @@ impl Field {
         run_command(&mut self.crawl_command(host, more), "")
     }
 
-    /// The same, ready to be started.
+    /// The same, ready to be started. It tells only what is wrong.
     pub(crate) fn crawl_command(&self, host: &str, more: &[&str]) -> Command {
         let start = self.url(host, "/");
-        self.queue.command(&[&["crawl", &start, "--out", "pages.jsonl", "--json"], more].concat())
+        self.queue.command(&[&["crawl", &start, "--out", "pages.jsonl", "--json", "--quiet"], more].concat())
     }
 
     /// The lines of a file beside the queue.
@@ -219,6 +219,17 @@ impl Started {
         Self(quiet.spawn().unwrap())
     }
 
+    /// The same, with what it tells in a file that can be read meanwhile.
+    pub(crate) fn telling(command: &mut Command, file: &std::path::Path) -> Self {
+        let file = std::fs::File::create(file).unwrap();
+        Self(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file).spawn().unwrap())
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Sends a signal, by its name.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.0.id().to_string();
@@ -232,7 +243,7 @@ impl Started {
         let status = self.0.wait().unwrap().code().unwrap_or(-1);
         let read = |stream: Option<&mut dyn std::io::Read>| {
             let mut text = String::new();
-            stream.unwrap().read_to_string(&mut text).unwrap();
+            stream.map(|stream| stream.read_to_string(&mut text).unwrap());
             text
         };
         let stdout = read(self.0.stdout.as_mut().map(|stream| stream as &mut dyn std::io::Read));

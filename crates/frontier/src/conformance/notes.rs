@@ -5,9 +5,9 @@ use forager_core::order::Order;
 use super::World;
 use super::world::*;
 use crate::entry::Token;
-use crate::host::HostSettings;
+use crate::host::{Gate, HostSettings};
 use crate::moment::Moment;
-use crate::verbs::{FetchError, FetchRow, HostChange, Link, Note, Page, Report, Sent};
+use crate::verbs::{FetchError, FetchRow, HostChange, Link, MAX_NOTE_BYTES, Note, Page, Report, Sent};
 
 const HOME: &str = "https://a.example/";
 
@@ -41,7 +41,8 @@ fn fetch_of(host: &str, path: &str, now: Moment) -> FetchRow {
 
 /// A report of a fetch that began now.
 fn sent(world: &World, report: Report) -> Report {
-    Report { fetch: Some(Sent { at: world.moment(), robots: "allowed by /".to_owned() }), ..report }
+    let fetch = Sent { at: world.moment(), ended: None, robots: "allowed by /".to_owned() };
+    Report { fetch: Some(fetch), ..report }
 }
 
 pub async fn a_value_is_kept_replaced_and_forgotten(mut world: World) {
@@ -106,6 +107,20 @@ pub async fn a_key_that_cannot_be_kept_fails_the_whole_call(mut world: World) {
     assert_eq!(world.noted(&longest).await.as_deref(), Some("x"));
 }
 
+pub async fn a_value_that_is_too_large_fails_the_whole_call(mut world: World) {
+    let large = "x".repeat(MAX_NOTE_BYTES);
+    let too_large = format!("{large}x");
+    let notes = [keep("good", "x"), keep("k", &too_large)];
+    let error = world.frontier().note(&notes, world.now).await.unwrap_err().to_string();
+    for part in ["\"k\"", "1048577 bytes", "1048576"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert_eq!(world.noted("good").await, None, "all of it or nothing");
+    world.note([keep("k", &large)]).await;
+    world.reopen();
+    assert_eq!(world.noted("k").await.map(|value| value.len()), Some(large.len()));
+}
+
 pub async fn a_report_with_a_fetch_is_logged(world: World) {
     let mut world = site(world.with(delay("2s"))).await;
     let start = world.moment();
@@ -127,12 +142,69 @@ pub async fn a_report_with_a_fetch_is_logged(world: World) {
         robots: "allowed by /".into(),
         least_gap: 2000,
         most_in_flight: 1000,
+        back_off_until: None,
     };
     assert!(start < at && at < want.ended);
     let want = [want];
     assert_eq!(world.fetches().await, want);
     world.reopen();
     assert_eq!(world.fetches().await, want);
+}
+
+/// A worker knows better when the answer had come; but nothing ends before it began, or after it is reported.
+pub async fn when_an_answer_was_whole_is_logged(world: World) {
+    for (name, ended, is_taken) in
+        [("then", "3s", true), ("too early", "1s", false), ("too late", "9s", false)]
+    {
+        let mut world = site(world.another()).await;
+        let ended = world.later(ended);
+        let leased = world.lease_one().await;
+        world.pass("2s");
+        let mut report = sent(&world, ok(leased.token, "x"));
+        world.pass("3s");
+        report.fetch.as_mut().unwrap().ended = Some(ended);
+        world.complete(report).await;
+        let want = if is_taken { ended } else { world.moment() };
+        assert_eq!(world.fetches().await[0].ended, want, "{name}");
+    }
+}
+
+/// How long a host is left alone is in the log, so that it can be proved.
+pub async fn the_pause_after_a_fetch_is_logged(world: World) {
+    let asked = |token| Report { retry_after: Some(interval("7m")), ..answered(token, 503) };
+    let cases: [(&str, ReportOf, bool); 6] = [
+        ("a page", |token| answered(token, 200), false),
+        ("gone", |token| answered(token, 404), false),
+        ("its own failure", |token| answered(token, 500), false),
+        ("too many", |token| answered(token, 429), true),
+        ("out of reach", |token| no_answer(token, FetchError::Network), true),
+        ("asked for", asked, true),
+    ];
+    for (name, report, pauses) in cases {
+        let mut world = site(world.another()).await;
+        let leased = world.lease_one().await;
+        let report = sent(&world, report(leased.token));
+        world.complete(report).await;
+        let opens = world.host("a.example").await.opens.filter(|_| pauses);
+        assert_eq!(opens.is_some(), pauses, "{name}");
+        assert_eq!(world.fetches().await[0].back_off_until, opens, "{name}");
+    }
+}
+
+pub async fn a_pause_asked_for_with_robots_txt_is_kept(world: World) {
+    let mut world = site(world).await;
+    let until = world.later("1h");
+    let row = fetch_of("a.example", "/robots.txt", world.moment());
+    world.note([Note::Fetch(FetchRow { back_off_until: Some(until), ..row.clone() })]).await;
+    world.note([Note::Fetch(FetchRow { back_off_until: Some(world.later("1m")), ..row.clone() })]).await;
+    world.reopen();
+    let host = world.host("a.example").await;
+    assert_eq!((host.opens, host.gate), (Some(until), Some(Gate::BackOff)));
+    assert_eq!(world.lease(1).await, []);
+    assert_eq!(world.fetches().await[0].back_off_until, Some(until));
+    world.note([Note::Fetch(FetchRow { back_off_until: Some(Moment::NEVER), ..row })]).await;
+    let opens = world.host("a.example").await.opens.unwrap();
+    assert!(opens <= world.later("30 days"), "nobody may ask for ever: {opens}");
 }
 
 /// What a worker reports of a lease.

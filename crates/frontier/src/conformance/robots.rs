@@ -24,6 +24,14 @@ async fn pages(mut world: World, count: usize) -> World {
     world
 }
 
+/// A collection whose pages are fetched once.
+async fn once(mut world: World) -> World {
+    let once = |profile: &mut Profile| profile.length = Some(1);
+    world.configure([planned("c"), profile("c", "c", once), seed(HOME, ["c"])]).await;
+    world.start_seed(HOME).await;
+    world
+}
+
 /// Between 2 and 5 seconds, 2 at a time: what everybody has.
 fn usual(settings: &mut Settings) {
     (settings.politeness.delay, settings.politeness.max_delay) = (interval("2s"), interval("5s"));
@@ -177,6 +185,40 @@ pub async fn what_was_handed_out_after_it_keeps_its_wait(world: World) {
     assert_eq!(waits(&mut world).await, 9000, "the second was asked for a second ago");
     forbidden(&mut world, &second).await;
     assert_eq!(waits(&mut world).await, 0, "the first more than ten seconds ago");
+}
+
+/// An address that may not be connected to is not asked, and will not be better the next time.
+pub async fn what_is_at_a_refused_address_is_given_up_at_once(world: World) {
+    let mut world = once(world.with(delay("10s"))).await;
+    let leased = world.lease_one().await;
+    let done = world.complete(no_answer(leased.token, FetchError::Address)).await;
+    assert_eq!((done.outcome, done.due), (Outcome::Failed, None));
+    assert_eq!(&*done.rule, "address: given up at once");
+    let host = world.host("a.example").await;
+    assert_eq!((host.opens, host.fetched, host.failures), (None, 0, 0), "open, and not fetched");
+    assert_eq!(world.stats("c").await.tally.fetches, 0);
+    assert_eq!(world.explain("c", HOME).await.verdict, "given up: address");
+}
+
+/// Without a robots.txt nobody knows: the host is left alone, and tried again.
+pub async fn what_waits_for_robots_txt_is_tried_again_and_not_fetched(world: World) {
+    let tries = 2;
+    let mut world = once(world.with(|settings| settings.retry.failed = tries)).await;
+    for number in 1..=tries + 1 {
+        let leased = world.lease_one().await;
+        let done = world.complete(no_answer(leased.token, FetchError::Unreachable)).await;
+        let (outcome, rule) = match number {
+            last if last > tries => {
+                (Outcome::Failed, format!("unreachable: given up after {tries} more tries"))
+            }
+            _ => (Outcome::Again, format!("unreachable: try {number} of {tries}")),
+        };
+        assert_eq!((done.outcome, &*done.rule), (outcome, rule.as_str()));
+        let host = world.host("a.example").await;
+        assert_eq!((host.gate, host.failures, host.fetched), (Some(Gate::BackOff), number, 0));
+        world.pass_until(host.opens.unwrap().max(done.due.unwrap_or_default()));
+    }
+    assert_eq!(world.stats("c").await.tally.fetches, 0);
 }
 
 pub async fn a_wait_is_given_back_once(world: World) {

@@ -8,7 +8,8 @@ use super::world::*;
 use crate::catalog::Change;
 use crate::entry::{How, State, Token, Validators};
 use crate::verbs::{
-    Difference, Event, FetchError, LeaseRequest, Link, NewJob, Outcome, Page, Report, text_key,
+    Difference, Event, FetchError, LeaseRequest, Link, MAX_NOTE_BYTES, NewJob, Outcome, Page, Report,
+    kept_text, text_key,
 };
 
 const HOME: &str = "https://a.example/";
@@ -58,6 +59,9 @@ pub async fn validators_are_handed_out_with_the_next_lease(world: World) {
         ("a new version without any", 200, known_by("", ""), known_by("", "")),
         ("304 without any", 304, known_by("", ""), known_by("\"1\"", "Monday")),
         ("304 with new ones", 304, new.clone(), new.clone()),
+        ("304 with a tag only", 304, known_by("\"2\"", ""), known_by("\"2\"", "Monday")),
+        ("304 with a date only", 304, known_by("", "Tuesday"), known_by("\"1\"", "Tuesday")),
+        ("304 with a tag too long", 304, known_by(&too_long, ""), known_by("", "Monday")),
         ("as long as may be", 200, known_by(&long, &long), known_by(&long, &long)),
         ("too long", 200, known_by(&too_long, "Tuesday"), known_by("", "Tuesday")),
         ("too long, the other", 200, known_by("\"2\"", &too_long), known_by("\"2\"", "")),
@@ -229,6 +233,58 @@ pub async fn the_text_of_a_page_that_is_removed_is_forgotten(world: World) {
             assert_eq!(other.as_deref(), Some("first"), "the other page is still there");
         }
     }
+}
+
+pub async fn the_texts_of_a_collection_that_is_removed_are_forgotten(world: World) {
+    let mut world = site(world).await;
+    // Names that begin alike, and one that could be taken for a part of a key.
+    let others = ["c d", "cc", "c https://a.example/"];
+    for name in others {
+        world.configure([planned(name), profile(name, name, |_| {})]).await;
+    }
+    let [one, two, three] = others;
+    world.configure([Change::SetSeed(seed_value(HOME, ["c", one, two, three]))]).await;
+    world.start_seed(HOME).await;
+    for leased in world.lease(9).await {
+        world.complete(saying("first")(leased.token)).await;
+    }
+    world.note([crate::verbs::Note::Keep("text".into(), Some(b"mine".to_vec()))]).await;
+    world.configure([Change::RemoveProfile("c".into()), Change::RemoveCollection("c".into())]).await;
+    for reopened in [false, true] {
+        if reopened {
+            world.reopen();
+        }
+        assert_eq!(text(&mut world).await, None, "reopened: {reopened}");
+        for name in others {
+            let other = world.noted(&text_key(name, HOME)).await;
+            assert_eq!(other.as_deref(), Some("first"), "{name}, reopened: {reopened}");
+        }
+        assert_eq!(world.noted("text").await.as_deref(), Some("mine"));
+    }
+    world.configure([planned("c")]).await;
+    assert_eq!(text(&mut world).await, None, "another collection of that name knows nothing of it");
+}
+
+/// A text that is longer than what is kept ends with a line that says so.
+pub async fn a_text_that_is_too_long_is_cut_and_says_so(world: World) {
+    let mut world = site(world).await;
+    let line = "a line of many, and none is like ünother\n";
+    let whole = line.repeat(MAX_NOTE_BYTES / line.len());
+    when_due(&mut world, saying(&whole)).await;
+    assert_eq!(text(&mut world).await.as_deref(), Some(whole.as_str()), "as much as is kept");
+    let long = line.repeat(2 + MAX_NOTE_BYTES / line.len());
+    when_due(&mut world, saying(&long)).await;
+    world.reopen();
+    let kept = text(&mut world).await.unwrap();
+    assert!(kept.len() <= MAX_NOTE_BYTES, "{}", kept.len());
+    let (lines, end) = kept.rsplit_once('\n').unwrap();
+    assert!(long.starts_with(lines) && lines.ends_with(line.trim_end()), "whole lines");
+    assert_eq!(end, format!("[cut off here: the text has {} bytes]", long.len()));
+    assert_eq!(kept, kept_text(&long), "as a worker would cut it");
+    let one_line = "ü".repeat(MAX_NOTE_BYTES);
+    when_due(&mut world, saying(&one_line)).await;
+    let kept = text(&mut world).await.unwrap();
+    assert!(kept.len() <= MAX_NOTE_BYTES && kept.ends_with(']'), "{}", kept.len());
 }
 
 pub async fn a_job_that_fetches_twice_forgets_too(mut world: World) {

@@ -9,6 +9,7 @@ use forager_core::sentinel::Risk;
 use forager_core::url::{FetchUrl, Identity};
 
 use super::discover::{classify, find, fresh};
+use super::notes::forget_texts;
 use super::priority::{Sighting, prioritise};
 use super::{NewEntry, Tx, settle};
 use crate::catalog::{Catalog, Change, CollectionRow, Draft, Rows, Steering};
@@ -42,6 +43,7 @@ pub(crate) fn configure<T: Tx>(tx: &mut T, changes: &[Change], now: Moment) -> R
     for row in &before.rows().collections {
         if after.collection_numbered(row.number).is_none() {
             forget_turns(tx, row.number);
+            forget_texts(tx, row)?;
             tx.clear_collection(row.number)?;
         }
     }

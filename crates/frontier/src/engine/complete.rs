@@ -196,15 +196,18 @@ enum FetchResult {
     Failed { by_host: bool },
     /// The page cannot be had: another 4xx, or our own limits.
     Dead,
-    /// robots.txt forbids it, so that nothing was asked of the host.
+    /// It must not be fetched, so that nothing was asked of the host.
     Forbidden,
+    /// Nobody can tell whether it may be fetched, because the host fails.
+    Unknown,
 }
 
 impl FetchResult {
     fn of(report: &Report) -> Option<Self> {
         Some(match (report.error, report.status) {
             (Some(FetchError::Timeout | FetchError::Network), _) => Self::Failed { by_host: true },
-            (Some(FetchError::Robots), _) => Self::Forbidden,
+            (Some(FetchError::Robots | FetchError::Address), _) => Self::Forbidden,
+            (Some(FetchError::Unreachable), _) => Self::Unknown,
             (Some(FetchError::Refused), _) => Self::Dead,
             (None, Some(404 | 410)) => Self::NotFound,
             (None, Some(429 | 503)) => Self::Refused,
@@ -222,7 +225,7 @@ impl FetchResult {
         match self {
             Self::Page { .. } => after_fetch::Outcome::Success,
             Self::NotFound => after_fetch::Outcome::NotFound,
-            Self::Refused | Self::Failed { .. } | Self::Dead | Self::Forbidden => {
+            Self::Refused | Self::Failed { .. } | Self::Dead | Self::Forbidden | Self::Unknown => {
                 after_fetch::Outcome::Failure
             }
         }
@@ -233,8 +236,18 @@ impl FetchResult {
         match self {
             Self::Page { .. } => None,
             Self::NotFound | Self::Dead | Self::Forbidden => Some(Failure::Dead),
-            Self::Refused | Self::Failed { .. } => Some(Failure::Transient),
+            Self::Refused | Self::Failed { .. } | Self::Unknown => Some(Failure::Transient),
         }
+    }
+
+    /// Whether the host was asked for the page.
+    fn was_asked(self) -> bool {
+        !matches!(self, Self::Forbidden | Self::Unknown)
+    }
+
+    /// Whether the host has failed, or had enough.
+    fn is_by_host(self) -> bool {
+        matches!(self, Self::Refused | Self::Failed { by_host: true } | Self::Unknown)
     }
 }
 
@@ -320,15 +333,17 @@ impl<'c> Done<'c, '_> {
     fn log<T: Tx>(&self, tx: &mut T, standing: &Standing, url: &str) {
         let Some(sent) = self.report.fetch.as_ref() else { return };
         let (_, host) = tx.queue_parts(standing.queue);
+        let ended = sent.ended.filter(|ended| (sent.at..=self.now).contains(ended));
         let fetch = FetchRow {
             started: sent.at,
-            ended: self.now,
+            ended: ended.unwrap_or(self.now),
             collection: self.collection.spec.id.clone(),
             host: tx.host_key(host).0.to_owned(),
             url: url.to_owned(),
             result: self.words(),
             bytes: self.report.bytes,
             robots: sent.robots.clone(),
+            back_off_until: self.result.is_by_host().then(|| tx.host(host).back_off_until),
             ..FetchRow::default()
         };
         log_fetch(tx, host, self.collection.spec.kind == Kind::Plain, fetch);
@@ -377,9 +392,7 @@ impl<'c> Done<'c, '_> {
         let changed = !is_same && record.scans > 0 && self.report.changed.unwrap_or(differs);
         record.learn(record.evidence().after_scan(changed, self.now.timestamp()));
         record.fingerprint = given.or_else(|| record.fingerprint.take());
-        if !is_same || self.report.validators != Validators::default() {
-            record.validators = bounded_validators(&self.report.validators);
-        }
+        record.validators = validators_after(&record.validators, &self.report.validators, is_same);
         self.remember(record, changed);
         changed
     }
@@ -498,7 +511,7 @@ impl<'c> Done<'c, '_> {
         let retry = tx.settings().retry;
         let tries = match self.result {
             FetchResult::Refused => retry.refused,
-            FetchResult::Failed { .. } => retry.failed,
+            FetchResult::Failed { .. } | FetchResult::Unknown => retry.failed,
             FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead | FetchResult::Forbidden => {
                 0
             }
@@ -536,9 +549,8 @@ impl<'c> Done<'c, '_> {
             }
             return;
         }
-        host.fetched += 1;
-        let is_its_own = matches!(self.result, FetchResult::Refused | FetchResult::Failed { by_host: true });
-        if is_its_own {
+        host.fetched += u64::from(self.result.was_asked());
+        if self.result.is_by_host() {
             host.failures = host.failures.saturating_add(1);
             let wait = politeness.back_off.doubled(host.failures - 1, politeness.max_back_off);
             let millis = to_millis(wait);
@@ -554,7 +566,7 @@ impl<'c> Done<'c, '_> {
 
     fn count<T: Tx>(&self, tx: &mut T, changed: bool) {
         let mut tally = tx.tally(self.collection.number);
-        tally.fetches += u64::from(self.result != FetchResult::Forbidden);
+        tally.fetches += u64::from(self.result.was_asked());
         tally.bytes = tally.bytes.saturating_add(self.report.bytes);
         tally.changes += u64::from(changed);
         tx.set_tally(self.collection.number, tally);
@@ -562,7 +574,7 @@ impl<'c> Done<'c, '_> {
 }
 
 /// The longest pause that a server may ask for.
-const LONGEST_PAUSE: Interval = forager_core::sentinel::schedule::LONGEST;
+pub(super) const LONGEST_PAUSE: Interval = forager_core::sentinel::schedule::LONGEST;
 
 /// How much of a fingerprint is kept.
 const FINGERPRINT_CHARS: usize = 128;
@@ -574,9 +586,17 @@ fn bounded(fingerprint: &str) -> String {
 /// The longest validator that is shown to a server again; a longer one is as good as none.
 const VALIDATOR_BYTES: usize = 512;
 
-fn bounded_validators(given: &Validators) -> Validators {
-    let short = |text: &Option<String>| text.clone().filter(|text| text.len() <= VALIDATOR_BYTES);
-    Validators { etag: short(&given.etag), last_modified: short(&given.last_modified) }
+/// What the version that a server has now is known by. A 304 need not repeat what has not changed: what it does not
+/// name stays.
+fn validators_after(before: &Validators, given: &Validators, is_same: bool) -> Validators {
+    let next = |before: &Option<String>, given: &Option<String>| match given {
+        Some(text) => Some(text).filter(|text| text.len() <= VALIDATOR_BYTES).cloned(),
+        None => before.clone().filter(|_| is_same),
+    };
+    Validators {
+        etag: next(&before.etag, &given.etag),
+        last_modified: next(&before.last_modified, &given.last_modified),
+    }
 }
 
 /// Random numbers that come out the same wherever they are drawn: from the URL and a count.

@@ -2,13 +2,14 @@
 
 use forager_core::time::Interval;
 
+use super::complete::LONGEST_PAUSE;
 use super::{Tx, settle};
 use crate::catalog::CollectionRow;
 use crate::entry::{HostId, Record};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::moment::Moment;
-use crate::verbs::{FetchRow, Note, text_key};
+use crate::verbs::{FetchRow, MAX_NOTE_BYTES, Note, kept_text, page_of_text, text_key};
 
 /// The longest key of a note, in bytes: what every store can look up.
 const MAX_KEY_BYTES: usize = 60_000;
@@ -22,25 +23,46 @@ pub(crate) fn note<T: Tx>(tx: &mut T, notes: &[Note], now: Moment) -> Result<()>
     settle(tx, now)?;
     for note in notes {
         match note {
-            Note::Keep(key, value) if can_be_kept(key) => tx.set_note(key, value.clone()),
-            Note::Keep(key, _) => {
-                let bytes = key.len();
-                let problem = format!("the key of a note has {bytes} bytes, not 1 to {MAX_KEY_BYTES}");
-                return Err(Error::Configuration(problem));
+            Note::Keep(key, value) => {
+                check(key, value.as_deref())?;
+                tx.set_note(key, value.clone());
             }
             Note::CrawlDelay(host, delay) => slow_down(tx, host, *delay, now),
             Note::Fetch(fetch) => {
                 let id = tx.host_of(None, &fetch.host);
-                log_fetch(tx, id, false, fetch.clone());
+                let fetch = leave_alone(tx, id, fetch, now);
+                log_fetch(tx, id, false, fetch);
             }
         }
     }
     Ok(())
 }
 
+/// Refuses what is too large to be kept.
+fn check(key: &str, value: Option<&[u8]>) -> Result<()> {
+    let bytes = value.map_or(0, <[u8]>::len);
+    let problem = match can_be_kept(key) {
+        true if bytes <= MAX_NOTE_BYTES => return Ok(()),
+        true => format!("the note {key:?} has {bytes} bytes, and {MAX_NOTE_BYTES} at most are kept"),
+        false => format!("the key of a note has {} bytes, not 1 to {MAX_KEY_BYTES}", key.len()),
+    };
+    Err(Error::Configuration(problem))
+}
+
 /// What was written down under these keys.
 pub(crate) fn noted<T: Tx>(tx: &T, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
     keys.iter().map(|key| if can_be_kept(key) { tx.noted(key) } else { Ok(None) }).collect()
+}
+
+/// Keeps the pause that a host asked for in its answer, as far as anybody may ask for one.
+fn leave_alone<T: Tx>(tx: &mut T, id: HostId, fetch: &FetchRow, now: Moment) -> FetchRow {
+    let back_off_until = fetch.back_off_until.map(|until| until.min(now.after(LONGEST_PAUSE)));
+    if let Some(until) = back_off_until {
+        let mut host = tx.host(id).clone();
+        host.back_off_until = host.back_off_until.max(until);
+        tx.set_host(id, host);
+    }
+    FetchRow { back_off_until, ..fetch.clone() }
 }
 
 /// Takes over what the robots.txt of a host asks for between fetches.
@@ -76,8 +98,20 @@ pub(super) fn log_fetch<T: Tx>(tx: &mut T, host: HostId, is_plain: bool, fetch: 
 pub(super) fn keep_text<T: Tx>(tx: &mut T, collection: &CollectionRow, url: &str, text: &str) {
     let key = text_key(&collection.spec.id, url);
     if can_be_kept(&key) {
-        tx.set_note(&key, Some(text.as_bytes().to_vec()));
+        tx.set_note(&key, Some(kept_text(text).into_owned().into_bytes()));
     }
+}
+
+/// Forgets what the pages of a collection said.
+pub(super) fn forget_texts<T: Tx>(tx: &mut T, collection: &CollectionRow) -> Result<()> {
+    let name = collection.spec.id.as_str();
+    for key in tx.note_keys(&text_key(name, ""))? {
+        // The name of another collection may go on from there.
+        if page_of_text(&key).is_some_and(|(of, _)| of == name) {
+            tx.set_note(&key, None);
+        }
+    }
+    Ok(())
 }
 
 /// Forgets what a page said, if it ever said anything.

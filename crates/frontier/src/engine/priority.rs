@@ -7,6 +7,7 @@ use forager_core::order::Order;
 use forager_core::score::{Relevance, UrlSignals, next_change, score};
 use forager_core::sentinel::Risk;
 use forager_core::url::{FetchUrl, Identity};
+use sha2::{Digest as _, Sha256};
 
 use crate::catalog::Catalog;
 use crate::entry::{How, Record, SeedId, Standing};
@@ -136,9 +137,12 @@ pub(super) fn counts_links(order: Order) -> bool {
     order == Order::Linked
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "half a hash is enough to tell a thousand pages apart")]
+/// By what pages that link are told apart: four bytes are enough for a thousand. A hash that SQL knows too, for links
+/// can be added there.
 fn link_hash(page: &Identity) -> u32 {
-    xxhash_rust::xxh3::xxh3_64(page.without_scheme().as_bytes()) as u32
+    let mut first = [0; 4];
+    first.copy_from_slice(&Sha256::digest(page.without_scheme())[..4]);
+    u32::from_be_bytes(first)
 }
 
 /// What the news score is made of.

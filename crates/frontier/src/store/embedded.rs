@@ -14,6 +14,7 @@
 
 mod backup;
 mod check;
+mod check_notes;
 mod clear;
 mod codec;
 mod disk;

@@ -414,6 +414,10 @@ impl Tx for Model {
         Ok(self.notes.get(key).cloned())
     }
 
+    fn note_keys(&self, prefix: &str) -> Result<Vec<String>> {
+        Ok(self.notes.keys().filter(|key| key.starts_with(prefix)).cloned().collect())
+    }
+
     fn set_note(&mut self, key: &str, value: Option<Vec<u8>>) {
         match value {
             Some(value) => self.notes.insert(key.to_owned(), value),

@@ -46,8 +46,7 @@ const PATHS: [&str; 15] = [
     "/z",
 ];
 /// Keys of notes. The first can have none.
-const NOTES: [&str; 6] =
-    ["", "robots x.example", "robots y.example", "text a https://x.example/news", "k", "k "];
+const NOTES: [&str; 6] = ["", "robots x.example", "robots y.example", "text", "k", "k "];
 const KEYS: [&str; 3] = ["k", "x.example", "other key"];
 const TIMES: [u64; 13] = [
     0,
@@ -646,7 +645,9 @@ fn note((kind, which, amount): (u8, u8, u8), now: Moment) -> Note {
         5 => Note::CrawlDelay(host, None),
         _ => {
             let (url, started) = (format!("https://{host}/robots.txt"), now);
-            Note::Fetch(FetchRow { host, url, started, bytes: amount.into(), ..FetchRow::default() })
+            let back_off_until = (amount > 200).then(|| now.after_millis(u64::from(amount) * 1000));
+            let bytes = amount.into();
+            Note::Fetch(FetchRow { started, host, url, bytes, back_off_until, ..FetchRow::default() })
         }
     }
 }
@@ -665,7 +666,7 @@ fn report(token: Token, told: &Told, now: Moment) -> Report {
             last_modified: has(4).then(|| format!("{extras}")),
         },
         difference: Difference { added: vec![format!("{extras}")], removed: Vec::new() },
-        fetch: has(8).then(|| Sent { at: now, robots: "allowed".to_owned() }),
+        fetch: has(8).then(|| Sent { at: now, ended: None, robots: "allowed".to_owned() }),
         ..Report::default()
     };
     let status = |status| Report { status: Some(status), ..report.clone() };
@@ -680,7 +681,10 @@ fn report(token: Token, told: &Told, now: Moment) -> Report {
         12 => Report { error: Some(FetchError::Timeout), ..report.clone() },
         13 => Report { error: Some(FetchError::Network), ..report.clone() },
         14 => status(403),
-        _ => Report { error: Some(FetchError::Robots), ..report.clone() },
+        _ => {
+            let errors = [FetchError::Robots, FetchError::Address, FetchError::Unreachable];
+            Report { error: Some(errors[usize::from(look / 16 % 3)]), ..report.clone() }
+        }
     }
 }
 

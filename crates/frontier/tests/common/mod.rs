@@ -8,6 +8,7 @@ pub mod calls;
 pub mod heard;
 pub mod postgres;
 pub mod shop;
+pub mod sql;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

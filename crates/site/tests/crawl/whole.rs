@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forager_crawl::Ended;
+use forager_crawl::{Ended, NotFetched};
 use forager_frontier::Frontier;
 use forager_frontier::entry::How;
 use forager_frontier::verbs::Outcome;
@@ -101,6 +101,6 @@ fn check_outcomes(world: &World, recorder: &Recorder) {
         let line = last[page];
         assert_eq!((line.outcome, line.status), (Some(outcome), status), "{page}");
     }
-    let forbidden = recorder.lines.iter().filter(|line| line.robots_forbids()).count();
+    let forbidden = recorder.lines.iter().filter(|line| line.not_fetched == Some(NotFetched::Robots)).count();
     assert_eq!(forbidden, 10, "the cart, the log-in, the search, the plan, and six tables of raw data");
 }

@@ -20,7 +20,7 @@ use crate::moment::Moment;
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Where: an entry, a queue, a host.
+    /// Where: an entry, a queue, a host, a note.
     pub place: String,
     /// What is wrong there.
     pub problem: String,
@@ -47,7 +47,7 @@ pub struct Checked {
 const MOST_FINDINGS: usize = 1000;
 
 impl Checked {
-    fn expect(&mut self, is_right: bool, place: impl FnOnce() -> String, problem: &str) {
+    pub(in crate::store) fn expect(&mut self, is_right: bool, place: impl FnOnce() -> String, problem: &str) {
         if !is_right && self.findings.len() < MOST_FINDINGS {
             self.findings.push(Finding { place: place(), problem: problem.to_owned() });
         }
@@ -76,6 +76,7 @@ impl Inner {
         self.check_hosts(&mut checked);
         self.check_texts(&mut checked)?;
         self.check_records(&mut checked)?;
+        self.check_notes(&mut checked)?;
         self.check_folder(&mut checked)?;
         Ok(checked)
     }

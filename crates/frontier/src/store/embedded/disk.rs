@@ -103,6 +103,16 @@ impl Disk {
         [meta, hosts, queues, urls, log, pages, host_pages, records, events, notes, fetches]
     }
 
+    /// The keys of the notes that begin with `prefix`.
+    pub(super) fn note_keys(&self, prefix: &str) -> Result<Vec<String>> {
+        let keys = self.notes.prefix(prefix).map(|row| {
+            let key = row.key().map_err(|cause| self.reading(&cause))?;
+            String::from_utf8(key.to_vec())
+                .map_err(|cause| self.damaged(format!("the key of a note: {cause}")))
+        });
+        keys.collect()
+    }
+
     /// Writes a batch, all of it or nothing. It survives the end of this process.
     pub(super) fn commit(&self, batch: OwnedWriteBatch) -> Result<(), String> {
         batch.commit().map_err(|cause| self.cause(&cause))

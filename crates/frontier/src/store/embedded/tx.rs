@@ -358,6 +358,15 @@ impl Tx for Inner {
         Ok(row.map(|row| row.to_vec()))
     }
 
+    fn note_keys(&self, prefix: &str) -> Result<Vec<String>> {
+        let staged = &self.staged.notes;
+        let mut keys: Vec<String> = self.disk.note_keys(prefix)?;
+        keys.retain(|key| !staged.contains_key(key));
+        let added = staged.iter().filter(|(key, value)| value.is_some() && key.starts_with(prefix));
+        keys.extend(added.map(|(key, _)| key.clone()));
+        Ok(keys)
+    }
+
     fn set_note(&mut self, key: &str, value: Option<Vec<u8>>) {
         self.staged.notes.insert(key.to_owned(), value);
     }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::wants::{Numbered, StretchKey, Wants};
+use super::numbers::Numbered;
+use super::wants::{StretchKey, Wants};
 use crate::catalog::Catalog;
 use crate::engine::{Counts, Outlook, Wanted};
-use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, Token};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::host::Host;
 use crate::moment::Moment;
 use crate::verbs::{EventRow, FetchRow, Tally};
@@ -109,6 +110,8 @@ pub(super) struct Loaded {
     pub(super) has_all_queues: bool,
     pub(super) has_all_hosts: bool,
     pub(super) notes: HashMap<String, Option<Vec<u8>>>,
+    /// The keys of notes that begin like this.
+    pub(super) note_keys: HashMap<String, Vec<String>>,
     pub(super) events: Option<Vec<EventRow>>,
     pub(super) fetches: Option<Vec<FetchRow>>,
     /// Hosts that nobody else can change.
@@ -138,7 +141,20 @@ pub(super) struct Changes {
     pub(super) used: [usize; Numbered::ALL.len()],
 }
 
+impl Loaded {
+    /// Whether more hosts can be waited for without waiting in a circle: all hosts are locked in the same order.
+    pub(super) fn can_lock(&self, hosts: &BTreeSet<HostId>) -> bool {
+        let last = self.locked.iter().max();
+        last.is_none_or(|last| hosts.first().is_none_or(|first| first > last))
+    }
+}
+
 impl Changes {
+    /// Whether an entry came into a queue, or moved in it.
+    pub(super) fn queues_something(&self) -> bool {
+        self.entries.values().flatten().any(|row| row.standing.state == State::Queued)
+    }
+
     /// Whether there is nothing to write.
     pub(super) fn are_none(&self) -> bool {
         self.catalog.is_none()

@@ -2,8 +2,9 @@
 
 use tokio_postgres::types::Type;
 
+use super::failure::{Failure, to_error};
 use super::session::{Session, quoted};
-use super::{Failure, Shared, describe};
+use super::shared::Shared;
 use crate::error::{Error, Result};
 
 /// One step of the schema.
@@ -29,7 +30,7 @@ macro_rules! migration {
 }
 
 /// All steps, in order.
-const MIGRATIONS: &[Migration] = &[migration!(1, "queue")];
+pub(super) const MIGRATIONS: &[Migration] = &[migration!(1, "queue"), migration!(2, "tasks")];
 
 /// A step that a database has taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +112,7 @@ impl Shared {
         const LAST: &str = "SELECT coalesce(max(version), 0) FROM @migrations";
         const DONE: &str = "INSERT INTO @migrations (version, name) VALUES ($1, $2)";
         const UNDONE: &str = "DELETE FROM @migrations WHERE version = $1";
-        session.begin(std::time::Duration::from_secs(3600)).await?;
+        session.begin(std::time::Duration::from_hours(1), []).await?;
         for what in ["calls", "migrations"] {
             session.query(ALONE, &[(&self.lock_key(what), Type::INT8)]).await?;
         }
@@ -152,15 +153,4 @@ pub(super) fn newest() -> i32 {
 
 fn numbered(version: i32) -> Option<&'static Migration> {
     MIGRATIONS.iter().find(|migration| migration.version == version)
-}
-
-pub(super) fn to_error(failure: Failure) -> Error {
-    let problem = match failure {
-        Failure::Call(error) => return error,
-        Failure::Damaged(problem) => problem,
-        Failure::Database(cause) => describe(&cause),
-        Failure::Pool(deadpool_postgres::PoolError::Backend(cause)) => describe(&cause),
-        other => format!("{other:?}"),
-    };
-    Error::Database { problem }
 }

@@ -5,7 +5,7 @@ use forager_core::scope::Place;
 use forager_core::sentinel::Risk;
 use tokio_postgres::Row;
 
-use super::Failure;
+use super::failure::Failure;
 use super::loaded::{EntryRow, HostRow, QueueRow, Text};
 use crate::entry::{
     CollectionId, EntryId, HostId, How, Lease, Origin, QueueId, Record, SeedId, Standing, State, Token,
@@ -147,17 +147,16 @@ fn read_text(row: &Row, from: usize) -> Result<Text, Failure> {
     let url: String = row.try_get(from)?;
     let identity: Option<String> = row.try_get(from + 1)?;
     let record: Option<String> = row.try_get(from + 6)?;
-    let record = match record {
-        Some(record) => serde_json::from_str(&record).map_err(|cause| damaged(&url, cause))?,
-        None => {
-            let origin = Origin {
-                created: moment_of_second(row.try_get(from + 2)?),
-                how: of(&HOWS, row.try_get(from + 3)?)?,
-                source: row.try_get::<_, Option<i32>>(from + 4)?.map(entry_id),
-                ..Origin::default()
-            };
-            Record::new(origin, row.try_get::<_, Option<i32>>(from + 5)?.map(short))
-        }
+    let record = if let Some(record) = record {
+        serde_json::from_str(&record).map_err(|cause| damaged(&url, cause))?
+    } else {
+        let origin = Origin {
+            created: moment_of_second(row.try_get(from + 2)?),
+            how: of(&HOWS, row.try_get(from + 3)?)?,
+            source: row.try_get::<_, Option<i32>>(from + 4)?.map(entry_id),
+            ..Origin::default()
+        };
+        Record::new(origin, row.try_get::<_, Option<i32>>(from + 5)?.map(short))
     };
     let url: std::sync::Arc<str> = url.into();
     Ok(Text { identity: identity.map_or_else(|| url.clone(), Into::into), url, record })

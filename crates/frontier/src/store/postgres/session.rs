@@ -11,6 +11,25 @@ use tokio_postgres::{Error as PgError, Row};
 /// A value of a statement, and its type.
 pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
+/// A statement and its values.
+pub(super) struct Statement<'a> {
+    text: &'static str,
+    values: Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>,
+}
+
+impl<'a> Statement<'a> {
+    pub(super) fn new(text: &'static str) -> Self {
+        Self { text, values: Vec::new() }
+    }
+
+    /// The same with one more value.
+    #[must_use]
+    pub(super) fn with(mut self, value: impl ToSql + Sync + Send + 'a, kind: Type) -> Self {
+        self.values.push((Box::new(value), kind));
+        self
+    }
+}
+
 /// Statements as this database has them: `@` before a name stands for the schema.
 #[derive(Debug)]
 pub(super) struct Statements {
@@ -54,22 +73,26 @@ impl Session {
         Self { connection: Some(connection), statements, prepares, is_open: false }
     }
 
-    #[expect(clippy::expect_used, reason = "it is taken away only when the session is closed")]
+    #[expect(clippy::expect_used, reason = "it is taken away only when the session is dropped")]
     fn connection(&self) -> &Object {
         self.connection.as_ref().expect("the session has its connection")
     }
 
-    /// Begins a transaction, whose statements take no longer than this.
-    pub(super) async fn begin(&mut self, timeout: Duration) -> Result<(), PgError> {
+    /// Begins a transaction, whose statements take no longer than this, and runs the first ones of it.
+    pub(super) async fn begin<const N: usize>(
+        &mut self,
+        timeout: Duration,
+        first: [Statement<'_>; N],
+    ) -> Result<Vec<Vec<Row>>, PgError> {
+        const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+        // For this transaction only: a pooler may give the next one to another connection. Calls go by indexes even
+        // where the server believes that a table is small: it is not for long.
+        const SETTINGS: &str = "SELECT set_config('statement_timeout', $1, true), \
+            set_config('idle_in_transaction_session_timeout', $1, true), set_config('enable_seqscan', 'off', true)";
         self.is_open = true;
-        let millis = timeout.as_millis();
-        // In one message, and for this transaction only: a pooler may give the next one to another connection. Calls go
-        // by indexes even where the server believes that a table is small: it is not for long.
-        let begin = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {millis}; \
-             SET LOCAL idle_in_transaction_session_timeout = {millis}; SET LOCAL enable_seqscan = off"
-        );
-        self.connection().batch_execute(&begin).await
+        let settings = Statement::new(SETTINGS).with(timeout.as_millis().to_string(), Type::TEXT);
+        let statements: Vec<_> = [Statement::new(BEGIN), settings].into_iter().chain(first).collect();
+        self.run_all(&statements).await
     }
 
     pub(super) async fn commit(&mut self) -> Result<(), PgError> {
@@ -82,14 +105,6 @@ impl Session {
         if self.is_open {
             self.connection().batch_execute("ROLLBACK").await?;
             self.is_open = false;
-        }
-        Ok(())
-    }
-
-    /// Makes sure that a statement can be sent at once: those that are on their way together arrive in order only then.
-    pub(super) async fn prepare(&self, statement: &'static str, types: &[Type]) -> Result<(), PgError> {
-        if self.prepares {
-            self.connection().prepare_typed_cached(&self.statements.text(statement), types).await?;
         }
         Ok(())
     }
@@ -107,6 +122,31 @@ impl Session {
         let prepared = self.connection().prepare_typed_cached(&text, &types).await?;
         let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
         self.connection().query(&prepared, &values).await
+    }
+
+    /// Runs statements one after the other, without waiting for the answer of one before the next is sent.
+    pub(super) async fn run_all(&self, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, PgError> {
+        let mut prepared = Vec::new();
+        for statement in statements.iter().filter(|_| self.prepares) {
+            let types: Vec<Type> = statement.values.iter().map(|(_, kind)| kind.clone()).collect();
+            let text = self.statements.text(statement.text);
+            prepared.push(self.connection().prepare_typed_cached(&text, &types).await?);
+        }
+        let answers = statements.iter().enumerate().map(|(place, statement)| {
+            let prepared = prepared.get(place);
+            async move {
+                let values =
+                    statement.values.iter().map(|(value, kind)| (&**value as &(dyn ToSql + Sync), kind));
+                if let Some(prepared) = prepared {
+                    let values: Vec<&(dyn ToSql + Sync)> = values.map(|(value, _)| value).collect();
+                    self.connection().query(prepared, &values).await
+                } else {
+                    let values: Vec<Param<'_>> = values.map(|(value, kind)| (value, kind.clone())).collect();
+                    self.connection().query_typed(&self.statements.text(statement.text), &values).await
+                }
+            }
+        });
+        futures_util::future::try_join_all(answers).await
     }
 
     /// Runs several statements as they are.
@@ -131,21 +171,13 @@ impl Session {
     }
 }
 
-impl Session {
-    /// Closes the connection and leaves its place in the pool to another; nothing can be asked any more.
-    pub(super) fn close(&mut self) {
-        self.is_open = false;
-        if let Some(connection) = self.connection.take() {
-            drop(Object::take(connection));
-        }
-    }
-}
-
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.is_open {
-            // The server rolls back.
-            self.close();
+        if self.is_open
+            && let Some(connection) = self.connection.take()
+        {
+            // Out of the pool, and closed: the server rolls back.
+            drop(Object::take(connection));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::numbers::Numbered;
 use crate::engine::{Wanted, Within};
 use crate::entry::{CollectionId, EntryId, QueueId, Token};
 use crate::moment::Moment;
@@ -11,29 +12,6 @@ pub(super) type Lookup = (CollectionId, String, String);
 
 /// A part of a listing: what is looked through, and after which entry.
 pub(super) type Stretch = (Within, Option<EntryId>);
-
-/// Of which kind a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Numbered {
-    Entry,
-    Queue,
-    Host,
-    Token,
-}
-
-impl Numbered {
-    pub(super) const ALL: [Self; 4] = [Self::Entry, Self::Queue, Self::Host, Self::Token];
-
-    /// The sequence that hands them out.
-    pub(super) fn sequence(self) -> &'static str {
-        match self {
-            Self::Entry => "entry_numbers",
-            Self::Queue => "queue_numbers",
-            Self::Host => "host_numbers",
-            Self::Token => "tokens",
-        }
-    }
-}
 
 /// What is to be loaded before the call runs again.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +36,8 @@ pub(super) struct Wants {
     pub(super) all_queues: bool,
     pub(super) all_hosts: bool,
     pub(super) notes: BTreeSet<String>,
+    /// The keys of notes that begin like this.
+    pub(super) note_prefixes: BTreeSet<String>,
     pub(super) events: Option<(u64, usize)>,
     pub(super) fetches: Option<(u64, usize)>,
     pub(super) numbers: [usize; Numbered::ALL.len()],
@@ -96,6 +76,7 @@ impl Wants {
             all_queues,
             all_hosts,
             notes,
+            note_prefixes,
             events,
             fetches,
             numbers,
@@ -107,8 +88,12 @@ impl Wants {
             && entries.is_empty()
             && texts.is_empty();
         let no_heads = ready.is_empty() && oldest.is_empty() && claims.is_none() && outlook.is_none();
-        let no_lists =
-            scans.is_empty() && counters.is_empty() && notes.is_empty() && !all_queues && !all_hosts;
+        let no_lists = scans.is_empty()
+            && counters.is_empty()
+            && notes.is_empty()
+            && note_prefixes.is_empty()
+            && !all_queues
+            && !all_hosts;
         let no_logs = events.is_none() && fetches.is_none();
         no_rows
             && no_heads
@@ -144,6 +129,7 @@ impl Wants {
         self.all_queues |= other.all_queues;
         self.all_hosts |= other.all_hosts;
         self.notes.extend(other.notes);
+        self.note_prefixes.extend(other.note_prefixes);
         self.events = other.events.or(self.events);
         self.fetches = other.fetches.or(self.fetches);
     }

@@ -1,0 +1,104 @@
+//! What is kept of robots.txt, where, and what the log says of it.
+
+use std::fmt;
+
+use forager_core::url::FetchUrl;
+use forager_fetch::robots::{Copy, MAX_BYTES, Robots, Rules};
+use forager_frontier::{Frontier, Moment};
+use serde::Serialize;
+
+use crate::config::Result;
+
+/// What the robots.txt that is known says of a URL, and where that is from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Word {
+    /// The address of the file.
+    pub source: String,
+    /// Whether the URL may be fetched.
+    pub allowed: bool,
+    /// The line that decides, or what stands for it.
+    pub rule: String,
+    /// When the file was asked for last.
+    pub asked: Moment,
+    /// Until when what is known of it counts.
+    pub expires: Moment,
+}
+
+/// What is kept of the robots.txt of an origin.
+pub(super) async fn kept(frontier: &dyn Frontier, origin: &str) -> Result<Option<Copy>> {
+    let kept = frontier.noted(&[note_key(origin)]).await?.pop().flatten();
+    Ok(kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
+}
+
+/// Whether the robots.txt that is for a URL is known, and names a sitemap.
+pub(crate) async fn names(
+    frontier: &dyn Frontier,
+    url: &FetchUrl,
+    product_token: &str,
+    sitemap: &FetchUrl,
+) -> Result<bool> {
+    let rules = kept(frontier, &origin(url)).await?.map(|copy| copy.rules(product_token));
+    let named = rules.as_ref().and_then(Rules::robots).map(Robots::sitemaps).unwrap_or_default();
+    Ok(named.iter().any(|text| url.join(text).is_ok_and(|named| named == *sitemap)))
+}
+
+/// What the queue knows of the robots.txt that is for a URL; none if it was never asked for.
+pub async fn known(frontier: &dyn Frontier, url: &FetchUrl, product_token: &str) -> Result<Option<Word>> {
+    Ok(kept(frontier, &origin(url)).await?.map(|copy| {
+        let ruling = copy.rules(product_token).verdict(url);
+        Word {
+            source: robots_url(url),
+            allowed: ruling.allowed,
+            rule: ruling.to_string(),
+            asked: Moment::of(copy.fetched_at),
+            expires: Moment::of(copy.expires),
+        }
+    }))
+}
+
+/// What the log of fetches says of a request for robots.txt: for whom it was, and where its text is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label<'a> {
+    pub(crate) origin: &'a str,
+    pub(crate) file: Option<&'a str>,
+}
+
+impl<'a> Label<'a> {
+    /// The label that a text is; none if it is about something else.
+    pub(crate) fn of(text: &'a str) -> Option<Self> {
+        let rest = text.strip_prefix("for ")?;
+        let (origin, file) =
+            rest.split_once(": ").map_or((rest, None), |(origin, file)| (origin, Some(file)));
+        Some(Self { origin, file })
+    }
+}
+
+impl fmt::Display for Label<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "for {}", self.origin)?;
+        self.file.map_or(Ok(()), |file| write!(f, ": {file}"))
+    }
+}
+
+/// The scheme, host and port that one robots.txt is for.
+pub fn origin(url: &FetchUrl) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}", url.scheme(), url.host())
+}
+
+/// The address of the robots.txt that is for a URL.
+pub fn robots_url(url: &FetchUrl) -> String {
+    format!("{}/robots.txt", origin(url))
+}
+
+/// The key under which the queue keeps the robots.txt of an origin.
+pub fn note_key(origin: &str) -> String {
+    format!("robots {origin}")
+}
+
+/// The key under which a text of robots.txt is kept as evidence.
+pub fn file_key(body: &[u8]) -> String {
+    let body = &body[..body.len().min(MAX_BYTES)];
+    format!("robots.txt {}", &blake3::hash(body).to_hex()[..32])
+}

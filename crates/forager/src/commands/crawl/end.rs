@@ -1,0 +1,122 @@
+//! How a crawl ended, what is left, and how to go on.
+
+use std::fmt;
+
+use forager_core::time::Interval;
+use forager_crawl::{Ended, Stop};
+use forager_frontier::catalog::Limits;
+use forager_frontier::verbs::JobView;
+use serde::{Serialize, Serializer};
+
+use super::Crawled;
+use crate::Outcome;
+use crate::output;
+use crate::words::counted;
+
+/// How a crawl ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// There is nothing left to do.
+    Done,
+    /// Every page to start from failed.
+    Failed,
+    /// What is left waits for a person.
+    Stuck,
+    /// It was asked to stop.
+    Stopped(Stop),
+    /// As many pages as allowed were fetched.
+    Pages(u64),
+    /// As many bytes as allowed were read.
+    Bytes(u64),
+    /// It was worked as long as allowed.
+    Time(Interval),
+}
+
+impl End {
+    /// How a crawl of this job ended.
+    pub(super) fn of(ended: Ended, job: &JobView, is_failed: bool) -> Self {
+        match ended {
+            Ended::Stopped(stop) => Self::Stopped(stop),
+            _ if job.progress.queued > 0 && job.job.finished.is_some() => Self::at_limit(job),
+            _ if is_failed => Self::Failed,
+            Ended::Stuck => Self::Stuck,
+            Ended::Done => Self::Done,
+        }
+    }
+
+    /// The limit that ended a job which has more to do.
+    fn at_limit(job: &JobView) -> Self {
+        let (Limits { pages, bytes, time }, tally) = (job.job.limits, job.progress.tally);
+        match (pages, bytes, time) {
+            (_, Some(bytes), _) if tally.bytes >= bytes => Self::Bytes(bytes),
+            (Some(pages), ..) if tally.fetches >= pages => Self::Pages(pages),
+            (_, _, Some(time)) => Self::Time(time),
+            _ => Self::Done,
+        }
+    }
+
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            Self::Done | Self::Stuck | Self::Pages(_) => Outcome::Complete,
+            Self::Failed => Outcome::Failed,
+            Self::Stopped(Stop::Now) => Outcome::Forced,
+            Self::Stopped(_) => Outcome::Interrupted,
+            Self::Bytes(_) => Outcome::SizeLimit,
+            Self::Time(_) => Outcome::TimeLimit,
+        }
+    }
+
+    /// Tells what is left and how to go on, or what went wrong.
+    pub(super) fn tell(self, crawled: &Crawled) {
+        let Crawled { job, left, summary, .. } = crawled;
+        let pages = format!("{} left", counted(*left, "page is", "pages are"));
+        match self {
+            Self::Failed => {
+                output::complain(format_args!("nothing could be fetched, for {self}:"));
+                for start in &summary.bad_starts {
+                    output::complain(format_args!("  {start}"));
+                }
+            }
+            Self::Stopped(_) => output::tell(format_args!("{pages}; the same command goes on with them")),
+            Self::Pages(_) => output::tell(format_args!(
+                "{self} is reached, and {pages}; the same command with a higher --limit, or without it, goes on with them"
+            )),
+            Self::Bytes(_) => output::tell(format_args!(
+                "{self} is reached, and {pages}; the same command with more --bytes, or without, goes on with them"
+            )),
+            Self::Time(_) => output::tell(format_args!(
+                "{self} is reached, and {pages}; the same command without --time goes on with them"
+            )),
+            Self::Stuck => output::complain(format_args!(
+                "{pages}, at hosts that are blocked or at their limit; \"forager queue hosts --collection {job}\" \
+                 names them"
+            )),
+            Self::Done => {}
+        }
+        output::tell(format_args!(
+            "\"forager queue list --collection {job}\" shows its pages, \"forager explain URL --collection {job}\" \
+             why one was fetched or not"
+        ));
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Failed => f.write_str("every page to start from failed"),
+            Self::Stuck => f.write_str("what is left waits for a person"),
+            Self::Stopped(Stop::Now) => f.write_str("stopped at once"),
+            Self::Stopped(_) => f.write_str("stopped"),
+            Self::Pages(pages) => write!(f, "the limit of {}", counted(*pages, "page", "pages")),
+            Self::Bytes(bytes) => write!(f, "the limit of {}", counted(*bytes, "byte", "bytes")),
+            Self::Time(time) => write!(f, "the limit of {time}"),
+        }
+    }
+}
+
+impl Serialize for End {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,123 @@
+//! `forager db`
+
+use anyhow::{Context as _, bail};
+use forager_frontier::PostgresSchema;
+use serde::Serialize;
+
+use super::upkeep;
+use crate::Outcome;
+use crate::cli::{DbCommand, DbDownArgs, StoreArgs};
+use crate::config::Config;
+use crate::output::Output;
+use crate::store::{self, Place};
+use crate::words::counted;
+
+pub(super) fn run(command: &DbCommand) -> anyhow::Result<Outcome> {
+    match command {
+        DbCommand::Migrate(args) => migrate(&args.store, PostgresSchema::newest()),
+        DbCommand::Status(args) => status(&args.store),
+        DbCommand::Check(args) => {
+            database(&args.store)?;
+            upkeep::check(args)
+        }
+        DbCommand::Down(args) => down(args),
+    }
+}
+
+/// A step that was taken just now.
+#[derive(Serialize)]
+struct Taken {
+    version: i32,
+    name: &'static str,
+    did: &'static str,
+}
+
+/// A step, and whether the schema has taken it.
+#[derive(Serialize)]
+struct Step {
+    schema: String,
+    version: i32,
+    name: String,
+    state: &'static str,
+    at: Option<String>,
+}
+
+fn migrate(args: &StoreArgs, target: i32) -> anyhow::Result<Outcome> {
+    let (schema, taken) = with_schema(args, async |schema| {
+        let before = schema.applied().await?.last().map_or(0, |last| last.version);
+        Ok((schema.name().to_owned(), (before, schema.migrate(target).await?)))
+    })?;
+    let (before, steps) = taken;
+    let mut output = Output::new(args.format(), &["version", "name", "did"]);
+    for step in &steps {
+        let did = if step.version > before { "up" } else { "down" };
+        output.row(&Taken { version: step.version, name: step.name, did })?;
+    }
+    if steps.is_empty() && output.is_for_people() {
+        output.text(&format!("nothing to do: the schema {schema:?} has version {before}"))?;
+    }
+    output.flush()?;
+    Ok(Outcome::Complete)
+}
+
+fn status(args: &StoreArgs) -> anyhow::Result<Outcome> {
+    let (name, applied) =
+        with_schema(args, async |schema| Ok((schema.name().to_owned(), schema.applied().await?)))?;
+    let found = applied.last().map_or(0, |last| last.version);
+    let mut output = Output::new(args.format(), &["schema", "version", "name", "state", "at"]);
+    for step in applied {
+        let state = if step.version > PostgresSchema::newest() { "unknown" } else { "taken" };
+        let (schema, at) = (name.clone(), Some(step.at));
+        output.row(&Step { schema, version: step.version, name: step.name, state, at })?;
+    }
+    for step in PostgresSchema::steps().iter().filter(|step| step.version > found) {
+        let (schema, name) = (name.clone(), step.name.to_owned());
+        output.row(&Step { schema, version: step.version, name, state: "missing", at: None })?;
+    }
+    output.flush()?;
+    Ok(if found == PostgresSchema::newest() { Outcome::Complete } else { Outcome::SomeBad })
+}
+
+fn down(args: &DbDownArgs) -> anyhow::Result<Outcome> {
+    let found = with_schema(&args.store, async |schema| {
+        Ok(schema.applied().await?.last().map_or(0, |last| last.version))
+    })?;
+    if args.to > found {
+        bail!("the schema has version {found}, which is below {}; \"forager db migrate\" goes up", args.to);
+    }
+    if args.to < found && !args.yes {
+        match args.to {
+            0 => bail!("this deletes the queue with all that is in it; say --yes to go on"),
+            to => {
+                let steps = counted(u64::try_from(found - to)?, "step", "steps");
+                bail!("this takes back {steps}, with all that lies in their tables; say --yes to go on")
+            }
+        }
+    }
+    migrate(&args.store, args.to)
+}
+
+/// The database that is meant; a folder is refused.
+fn database(args: &StoreArgs) -> anyhow::Result<(store::Database, Config)> {
+    let config = Config::load(&args.place.config)?;
+    match Place::of(&args.place, &config)? {
+        Place::Database(database) => Ok((database, config)),
+        Place::Folder(path) => bail!(
+            "{} is a folder, which needs none of this; name a database with --store postgres://user@host/name",
+            path.display()
+        ),
+    }
+}
+
+/// Does something with the schema, whatever there is in it.
+fn with_schema<T>(
+    args: &StoreArgs,
+    work: impl AsyncFnOnce(&PostgresSchema) -> forager_frontier::Result<T>,
+) -> anyhow::Result<T> {
+    let (database, config) = database(args)?;
+    let done = crate::runtime::wait(async {
+        let schema = PostgresSchema::connect(database.url.with_password(), config.store.postgres.options())?;
+        work(&schema).await
+    })?;
+    done.map_err(store::not_of_input).with_context(|| database.to_string())
+}

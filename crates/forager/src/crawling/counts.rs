@@ -1,0 +1,103 @@
+//! How far a crawl is, counted where it works and told by a thread of its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use forager_crawl::PageLine;
+use forager_frontier::verbs::{Nothing, Outcome};
+use jiff::Timestamp;
+
+use super::outlook::{Estimate, Gaps, Outlook};
+use crate::words::{counted, in_time};
+
+/// What is counted.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    pub(crate) fetched: u64,
+    pub(crate) queued: u64,
+    pub(crate) under_way: usize,
+    pub(crate) waits_for: Option<Nothing>,
+    errors: u64,
+    gaps: Gaps,
+    started: Instant,
+}
+
+/// Counts that a crawl and whoever tells of it share.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared(Arc<Mutex<Counts>>);
+
+impl Shared {
+    /// Counts of a crawl that begins with so many pages.
+    pub(crate) fn new(queued: u64) -> Self {
+        Self(Arc::new(Mutex::new(Counts {
+            fetched: 0,
+            queued,
+            under_way: 0,
+            waits_for: None,
+            errors: 0,
+            gaps: Gaps::default(),
+            started: Instant::now(),
+        })))
+    }
+
+    pub(crate) fn get(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a fetch did not come to what was hoped for.
+pub(crate) fn is_failed(page: &PageLine) -> bool {
+    page.error.is_some() || page.status.is_none_or(|status| status >= 400)
+}
+
+impl Counts {
+    /// Counts a page.
+    pub(crate) fn page(&mut self, page: &PageLine) {
+        self.waits_for = None;
+        if page.not_fetched.is_none() {
+            self.fetched += 1;
+            self.errors += u64::from(is_failed(page));
+            self.gaps.note(page);
+        }
+        self.queued += page.added as u64;
+        if page.outcome != Some(Outcome::Again) {
+            self.queued = self.queued.saturating_sub(1);
+        }
+    }
+
+    /// How far it is, in a line. With an outlook, also how long it will take, and why.
+    pub(crate) fn line(&self, outlook: Option<&mut Outlook>) -> String {
+        let Self { fetched, queued, under_way, errors, .. } = self;
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        let rate = *fetched as f64 / self.started.elapsed().as_secs_f64().max(0.001);
+        let errors = counted(*errors, "error", "errors");
+        let left = match outlook.and_then(|outlook| outlook.estimate(&self.gaps, *fetched, rate)) {
+            Some(Estimate { seconds, bound }) => {
+                format!("; about {} left, bound by {bound}", in_time(seconds))
+            }
+            None => String::new(),
+        };
+        // What is said last is cut off first on a narrow terminal, and changes most.
+        let waits = self.waits();
+        format!("{fetched} done, {queued} queued, {under_way} under way, {errors}, {rate:.1}/s{left}{waits}")
+    }
+
+    /// What it waits for, if it waits.
+    fn waits(&self) -> String {
+        let until = |until: forager_frontier::Moment| {
+            let until = until.timestamp();
+            let is_soon = until.duration_since(Timestamp::now()) < jiff::SignedDuration::from_hours(24);
+            until.strftime(if is_soon { "%H:%M:%S UTC" } else { "%Y-%m-%d %H:%M UTC" }).to_string()
+        };
+        match self.waits_for {
+            Some(Nothing::Throttled { gate, until: at }) => {
+                format!("; waiting until {} for a host ({gate})", until(at))
+            }
+            Some(Nothing::NotDue { until: at }) => {
+                format!("; waiting until {} for a page to be due", until(at))
+            }
+            Some(Nothing::Blocked { .. }) => "; waiting for answers".to_owned(),
+            Some(Nothing::Empty) | None => String::new(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A command that is run for each change, one after another, beside the crawl.
+
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use forager_crawl::Stop;
+use tokio::sync::watch;
+
+use crate::output;
+use crate::words::counted;
+
+/// How many changes wait for the command before the crawl waits for it too.
+const MOST_WAITING: usize = 1000;
+/// How long a command may take for one change. One that hangs would keep all others from being told.
+const LONGEST: Duration = Duration::from_mins(1);
+/// How often it is looked whether a command has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A command and the changes that wait for it.
+pub(super) struct Hook {
+    command: String,
+    lines: mpsc::SyncSender<Vec<u8>>,
+    runner: JoinHandle<u64>,
+    /// Whether to end without having told everything.
+    is_over: Arc<AtomicBool>,
+}
+
+impl Hook {
+    pub(super) fn new(command: &str) -> Self {
+        let (lines, waiting) = mpsc::sync_channel::<Vec<u8>>(MOST_WAITING);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (of_runner, command) = (is_over.clone(), command.to_owned());
+        let text = command.clone();
+        let runner = std::thread::spawn(move || tell_all(&text, waiting, &of_runner));
+        Self { command, lines, runner, is_over }
+    }
+
+    /// Hands over a change.
+    pub(super) fn tell(&self, line: Vec<u8>) {
+        // A runner that is gone has said why.
+        let _ = self.lines.send(line);
+    }
+
+    /// Waits for the command to have seen every change, or until people have waited long enough.
+    pub(super) async fn finish(self, stop: &watch::Receiver<Stop>) {
+        let Self { command, lines, runner, is_over } = self;
+        drop(lines);
+        let start = Instant::now();
+        let mut was_told = false;
+        while !runner.is_finished() {
+            if *stop.borrow() == Stop::Now {
+                is_over.store(true, Ordering::Relaxed);
+            } else if !was_told && start.elapsed() > Duration::from_secs(1) {
+                was_told = true;
+                output::complain(format_args!("waiting for {command:?} to end; Ctrl-C twice ends it"));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        // What went wrong there was told there.
+        if let Ok(untold @ 1..) = runner.join() {
+            let changes = counted(untold, "change was", "changes were");
+            output::complain(format_args!("{changes} not told to {command:?}; \"forager events\" has them"));
+        }
+    }
+}
+
+/// Runs the command for each change. Returns how many it was not run for, or not to its end.
+fn tell_all(command: &str, lines: mpsc::Receiver<Vec<u8>>, is_over: &AtomicBool) -> u64 {
+    let mut untold = 0;
+    for line in lines {
+        if is_over.load(Ordering::Relaxed) {
+            untold += 1;
+            continue;
+        }
+        match run(command, line, LONGEST, is_over) {
+            Ok(Some(status)) if status.success() => {}
+            Ok(Some(status)) => output::complain(format_args!("{command:?} failed: {status}")),
+            Ok(None) => {
+                untold += 1;
+                output::complain(format_args!("{command:?} did not end, and was ended"));
+            }
+            Err(cause) => output::complain(format_args!("{command:?} could not be run: {cause}")),
+        }
+    }
+    untold
+}
+
+/// Runs the command with this line as its input. Ends it, and all that it has started, if it takes too long.
+fn run(
+    command: &str,
+    line: Vec<u8>,
+    longest: Duration,
+    is_over: &AtomicBool,
+) -> io::Result<Option<ExitStatus>> {
+    // A group of its own: Ctrl-C is for the crawl, and whoever hangs is ended as a whole.
+    let mut child =
+        Command::new("sh").args(["-c", command]).stdin(Stdio::piped()).process_group(0).spawn()?;
+    let input = child.stdin.take();
+    // From a thread of its own: a command that does not read would hold us up with it. One that has closed its
+    // end does not want to know, which is its own business.
+    let writer = std::thread::spawn(move || input.map(|mut input| input.write_all(&line)));
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break Some(status),
+            None if is_over.load(Ordering::Relaxed) || start.elapsed() > longest => break end(&mut child)?,
+            None => std::thread::sleep(LOOK_EVERY),
+        }
+    };
+    // What a command leaves running may hold its input open; nobody waits for that.
+    drop(writer);
+    Ok(status)
+}
+
+/// Ends a command with all that it has started.
+fn end(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    let group = format!("kill -s KILL -- -{}", child.id());
+    Command::new("sh").args(["-c", &group]).stderr(Stdio::null()).status()?;
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_hangs_is_ended_with_what_it_has_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("mark");
+        let text = format!("(sleep 2; echo late > {}) & wait", mark.display());
+        let start = Instant::now();
+        let ended = run(&text, vec![b'x'; 1 << 20], Duration::from_millis(100), &AtomicBool::new(false));
+        assert!(ended.unwrap().is_none());
+        assert!(start.elapsed() < Duration::from_mins(1));
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(!mark.exists(), "what it started went on");
+    }
+
+    #[test]
+    fn how_a_command_ends_is_known() {
+        let status = |text: &str| {
+            let ended = run(text, b"line\n".to_vec(), Duration::from_mins(1), &AtomicBool::new(false));
+            ended.unwrap().unwrap().code()
+        };
+        assert_eq!(status("read line && test \"$line\" = line"), Some(0));
+        assert_eq!(status("exit 3"), Some(3));
+        assert_eq!(status("/no/such/program 2> /dev/null"), Some(127));
+    }
+}

@@ -1,0 +1,247 @@
+//! How long a crawl will take, and what keeps it from being faster.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use forager_core::time::Interval;
+use forager_core::url::FetchUrl;
+use forager_crawl::PageLine;
+use forager_frontier::Frontier;
+use forager_frontier::catalog::Limits;
+use forager_frontier::settings::Politeness;
+use forager_frontier::verbs::{HostFilter, HostView, JobView};
+use jiff::Timestamp;
+
+use crate::store;
+use crate::words::{counted, in_time};
+
+/// How many hosts are looked at. The end of a crawl of more is not that of any single one.
+const MOST_HOSTS: usize = 10_000;
+/// An estimate is good for so long: to ask for all hosts takes its time.
+const GOOD_FOR: Duration = Duration::from_secs(5);
+/// From so many fetches on, what a host takes is known better than what is set for it.
+const ENOUGH: u64 = 4;
+
+/// How far apart the fetches from a host are.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    first: Timestamp,
+    last: Timestamp,
+    fetches: u64,
+}
+
+/// How far apart the fetches from each host are, as it was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Gaps(HashMap<String, Gap>);
+
+impl Gaps {
+    /// Takes note of a fetch.
+    pub(crate) fn note(&mut self, page: &PageLine) {
+        let Ok(url) = FetchUrl::parse(&page.url) else { return };
+        let is_full = self.0.len() >= MOST_HOSTS;
+        match self.0.get_mut(url.host()) {
+            Some(gap) => {
+                (gap.first, gap.last) = (gap.first.min(page.at), gap.last.max(page.at));
+                gap.fetches += 1;
+            }
+            None if !is_full => {
+                let gap = Gap { first: page.at, last: page.at, fetches: 1 };
+                self.0.insert(url.host().to_owned(), gap);
+            }
+            None => {}
+        }
+    }
+
+    /// The mean gap of a host in seconds, once it has been fetched from often enough.
+    fn mean(&self, host: &str) -> Option<f64> {
+        let gap = self.0.get(host).filter(|gap| gap.fetches >= ENOUGH)?;
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        Some(gap.last.duration_since(gap.first).as_secs_f64() / (gap.fetches - 1) as f64)
+    }
+}
+
+/// About how long it will take, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    pub(crate) seconds: f64,
+    pub(crate) bound: String,
+}
+
+/// What a host still has to do.
+#[derive(Clone, Debug)]
+struct Left {
+    host: String,
+    queued: u64,
+    /// Seconds between two fetches.
+    gap: f64,
+    /// Seconds before the first, and what closes the host until then.
+    closed: Option<(f64, String)>,
+}
+
+impl Left {
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    fn seconds(&self) -> f64 {
+        self.closed.as_ref().map_or(0.0, |(seconds, _)| *seconds) + self.queued as f64 * self.gap
+    }
+
+    fn bound(&self) -> String {
+        let Self { host, queued, gap, closed } = self;
+        let pages = format!("{}, one in {gap:.1}s", counted(*queued, "page", "pages"));
+        match closed {
+            Some((seconds, why)) if *seconds > self.seconds() / 2.0 => {
+                format!("{host}: closed for {} ({why}), then {pages}", in_time(*seconds))
+            }
+            _ => format!("{host}: {pages}"),
+        }
+    }
+}
+
+/// Where the crawl of a job is bound for.
+pub(crate) struct Outlook {
+    frontier: Arc<dyn Frontier>,
+    collection: String,
+    politeness: Politeness,
+    limits: Limits,
+    started: Timestamp,
+    /// Fetches of the job before this crawl.
+    before: u64,
+    last: Option<(Instant, Option<Estimate>)>,
+}
+
+impl Outlook {
+    pub(crate) fn new(frontier: Arc<dyn Frontier>, politeness: Politeness, job: &JobView) -> Self {
+        Self {
+            frontier,
+            collection: job.id.clone(),
+            politeness,
+            limits: job.job.limits,
+            started: job.job.started.timestamp(),
+            before: job.progress.tally.fetches,
+            last: None,
+        }
+    }
+
+    /// How long it will take, with so many fetches done, at so many a second.
+    pub(crate) fn estimate(&mut self, gaps: &Gaps, fetched: u64, rate: f64) -> Option<Estimate> {
+        if let Some((at, estimate)) = self.last.as_ref().filter(|(at, _)| at.elapsed() < GOOD_FOR) {
+            return estimate.clone().map(|estimate| Estimate {
+                seconds: (estimate.seconds - at.elapsed().as_secs_f64()).max(0.0),
+                ..estimate
+            });
+        }
+        let now = Timestamp::now();
+        let filter = HostFilter {
+            collection: Some(self.collection.clone()),
+            limit: MOST_HOSTS,
+            ..HostFilter::default()
+        };
+        // Whoever cannot be asked has nothing to tell; the crawl finds out by itself what is wrong.
+        let hosts = store::ask(self.frontier.hosts(&filter, now)).unwrap_or_default();
+        let left = hosts.into_iter().filter(|host| host.queued > 0).map(|host| self.left(gaps, host, now));
+        let estimate = soonest(slowest(left), self.limited(fetched, rate, now));
+        self.last = Some((Instant::now(), estimate.clone()));
+        estimate
+    }
+
+    fn left(&self, gaps: &Gaps, host: HostView, now: Timestamp) -> Left {
+        let Politeness { delay, max_delay, .. } = self.politeness;
+        let usual = f64::midpoint(delay.as_secs_f64(), max_delay.as_secs_f64().max(delay.as_secs_f64()));
+        let usual = host.settings.delay.map_or(usual, Interval::as_secs_f64);
+        let closed = host.opens.zip(host.gate).map(|(opens, gate)| {
+            (opens.timestamp().duration_since(now).as_secs_f64().max(0.0), gate.to_string())
+        });
+        Left { gap: gaps.mean(&host.host).unwrap_or(usual), closed, queued: host.queued, host: host.host }
+    }
+
+    /// When limits end it, whatever is left then.
+    fn limited(&self, fetched: u64, rate: f64, now: Timestamp) -> Vec<Estimate> {
+        let mut limits = Vec::new();
+        if let Some(pages) = self.limits.pages.filter(|_| rate > 0.0) {
+            let left = pages.saturating_sub(self.before + fetched);
+            #[expect(clippy::cast_precision_loss, reason = "for people")]
+            let seconds = left as f64 / rate;
+            limits.push(Estimate {
+                seconds,
+                bound: format!("the limit of {}", counted(pages, "page", "pages")),
+            });
+        }
+        if let Some(time) = self.limits.time {
+            let left = time.as_secs_f64() - now.duration_since(self.started).as_secs_f64();
+            limits.push(Estimate { seconds: left.max(0.0), bound: format!("the limit of {time}") });
+        }
+        limits
+    }
+}
+
+/// A crawl is over when its slowest host is.
+fn slowest(hosts: impl Iterator<Item = Left>) -> Option<Estimate> {
+    let slowest = hosts.max_by(|one, other| one.seconds().total_cmp(&other.seconds()))?;
+    Some(Estimate { seconds: slowest.seconds(), bound: slowest.bound() })
+}
+
+/// What comes first ends it. With nothing left there is nothing to wait for.
+fn soonest(hosts: Option<Estimate>, limits: Vec<Estimate>) -> Option<Estimate> {
+    let all = [hosts?].into_iter().chain(limits);
+    all.min_by(|one, other| one.seconds.total_cmp(&other.seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(host: &str, queued: u64, gap: f64, closed: Option<f64>) -> Left {
+        let closed = closed.map(|seconds| (seconds, "back-off after failures".to_owned()));
+        Left { host: host.to_owned(), queued, gap, closed }
+    }
+
+    /// Hosts and limits, and how long that takes for which reason.
+    type Case<'a> = (&'a str, &'a [&'a Left], Vec<Estimate>, Option<(f64, &'a str)>);
+
+    #[test]
+    fn the_slowest_host_or_the_first_limit_decides() {
+        let limit = |seconds| Estimate { seconds, bound: "the limit of 10 pages".to_owned() };
+        let (many, slow) = (left("many.test", 100, 3.5, None), left("slow.test", 10, 60.0, None));
+        let closed = left("closed.test", 1, 2.0, Some(900.0));
+        let table: [Case<'_>; 6] = [
+            ("nothing left", &[], vec![limit(5.0)], None),
+            ("one host", &[&many], vec![], Some((350.0, "many.test: 100 pages, one in 3.5s"))),
+            ("a slow one", &[&many, &slow], vec![], Some((600.0, "slow.test: 10 pages, one in 60.0s"))),
+            (
+                "one that is closed",
+                &[&many, &closed],
+                vec![],
+                Some((
+                    902.0,
+                    "closed.test: closed for 15m 0s (back-off after failures), then 1 page, one in 2.0s",
+                )),
+            ),
+            ("a limit", &[&many, &slow], vec![limit(70.0)], Some((70.0, "the limit of 10 pages"))),
+            (
+                "a limit that is far off",
+                &[&many],
+                vec![limit(7000.0)],
+                Some((350.0, "many.test: 100 pages, one in 3.5s")),
+            ),
+        ];
+        for (name, hosts, limits, want) in table {
+            let want = want.map(|(seconds, bound)| Estimate { seconds, bound: bound.to_owned() });
+            let got = soonest(slowest(hosts.iter().map(|left| (*left).clone())), limits);
+            assert_eq!(got, want, "{name}");
+        }
+    }
+
+    #[test]
+    fn gaps_are_those_that_were_seen() {
+        let mut gaps = Gaps::default();
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        for number in 0..6 {
+            let at = start + jiff::SignedDuration::from_millis(number * 7500);
+            let url = "http://a.test:8080/x".to_owned();
+            gaps.note(&PageLine { url, at, ..PageLine::default() });
+            assert_eq!(gaps.mean("a.test").is_some(), number >= 3, "{number}");
+        }
+        assert_eq!(gaps.mean("a.test"), Some(7.5));
+        assert_eq!(gaps.mean("b.test"), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! Certificates: what is not vouched for is not fetched, and an authority of one's own can vouch.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod web;
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use forager_site::Site;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use web::{CONTACT, Field};
+
+const NAME: &str = "secure.test";
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
+
+fn params(name: &str) -> CertificateParams {
+    CertificateParams::new(vec![name.to_owned()]).unwrap()
+}
+
+fn authority() -> Authority {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(rcgen::DnType::CommonName, "our own authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn signed(authority: &Authority, params: &CertificateParams) -> Identity {
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, authority).unwrap();
+    (certificate.der().clone(), PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+}
+
+fn signed_by_itself(params: &CertificateParams) -> Identity {
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    (certificate.der().clone(), PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+}
+
+/// A server that has a home page and nothing else, for as long as the test runs.
+fn serve((certificate, key): Identity) -> SocketAddr {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let connection = ServerConnection::new(config.clone()).unwrap();
+            std::thread::spawn(move || answer(StreamOwned::new(connection, stream)));
+        }
+    });
+    address
+}
+
+/// Answers one request. A client that does not trust us says nothing, and goes.
+fn answer(mut stream: StreamOwned<ServerConnection, std::net::TcpStream>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        match stream.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return,
+        }
+    }
+    let (status, body) =
+        if head.starts_with(b"GET / ") { ("200 OK", "<title>Safe</title>") } else { ("404 Not Found", "") };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    let _ = stream.write_all((head + body).as_bytes());
+    stream.conn.send_close_notify();
+    let _ = stream.flush();
+}
+
+/// A configuration that finds the server by its name, and trusts this authority besides the public ones.
+fn field(trusted: Option<&Authority>) -> Field {
+    let field = Field::strict(Site::new());
+    let authorities = trusted.map_or(String::new(), |authority| {
+        std::fs::write(field.file("own.pem"), authority.pem()).unwrap();
+        "authorities = [\"own.pem\"]\n".to_owned()
+    });
+    let text = format!(
+        "[politeness]\ndelay = \"0s\"\nmax_delay = \"0s\"\nback_off = \"10ms\"\nmax_back_off = \"10ms\"\n\
+         [retry]\nfailed = 1\nfirst = \"10ms\"\nlongest = \"10ms\"\n\
+         [fetch]\ncontact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\n\
+         resolve = {{ \"{NAME}\" = [\"127.0.0.1\"] }}\n{authorities}"
+    );
+    std::fs::write(field.file("forager.toml"), text).unwrap();
+    field
+}
+
+#[test]
+fn a_page_is_fetched_whose_authority_is_trusted() {
+    let authority = authority();
+    let server = serve(signed(&authority, &params(NAME)));
+    let field = field(Some(&authority));
+    let url = format!("https://{NAME}:{}/", server.port());
+    let ran = field.run(&["crawl", &url, "--out", "pages.jsonl", "--json", "--quiet"]);
+    assert_eq!(ran.good_rows()[0]["outcomes"]["200"], 1, "{ran:?}");
+    assert_eq!(field.lines("pages.jsonl")[0]["title"], "Safe");
+    assert_eq!(field.run(&["links", &url]).good_rows().len(), 0);
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused_by_name() {
+    let ours = authority();
+    let mut expired = params(NAME);
+    (expired.not_before, expired.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
+    let table = [
+        (
+            "signed by itself",
+            signed_by_itself(&params(NAME)),
+            true,
+            "its certificate is from an unknown authority",
+        ),
+        (
+            "ours, not trusted",
+            signed(&ours, &params(NAME)),
+            false,
+            "its certificate is from an unknown authority",
+        ),
+        ("another name", signed(&ours, &params("other.test")), true, "its certificate is for another name"),
+        ("expired", signed(&ours, &expired), true, "its certificate has expired"),
+    ];
+    for (name, identity, is_trusted, problem) in table {
+        let server = serve(identity);
+        let field = field(Some(&ours).filter(|_| is_trusted));
+        let url = format!("https://{NAME}:{}/", server.port());
+        let ran = field.run(&["crawl", &url, "--out", "pages.jsonl", "--json", "--quiet"]);
+        assert_eq!(ran.status, 9, "{name}: {ran:?}");
+        assert!(ran.stderr.contains(problem) && ran.stderr.contains(&url), "{name}: {ran:?}");
+        let lines = field.lines("pages.jsonl");
+        assert!(lines.iter().all(|line| line["status"].is_null()), "{name}: {lines:?}");
+        let ran = field.run(&["links", &url]);
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{name}: {ran:?}");
+        assert!(ran.stderr.contains(problem), "{name}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_file_without_authorities_is_refused_by_name() {
+    let field = field(None);
+    let text = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+    std::fs::write(field.file("forager.toml"), text + "authorities = [\"none.pem\"]\n").unwrap();
+    for (content, problem) in [(None, "No such file"), (Some("words"), "none.pem")] {
+        content.inspect(|content| std::fs::write(field.file("none.pem"), content).unwrap());
+        let ran = field.run(&["crawl", &format!("https://{NAME}/")]);
+        assert_eq!((ran.status, ran.stdout.as_str()), (4, ""), "{ran:?}");
+        assert!(ran.stderr.contains("cannot read the authorities in none.pem"), "{ran:?}");
+        assert!(ran.stderr.contains(problem), "{ran:?}");
+    }
+}

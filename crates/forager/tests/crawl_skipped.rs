@@ -1,0 +1,120 @@
+//! What a crawl does not fetch, and what it says of that.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod web;
+
+use forager_site::{Answer, Asked, Host, Site};
+use serde_json::{Value, json};
+use web::{Field, page};
+
+const HOST: &str = "a.test";
+
+/// The reasons that are told of a link, by its text.
+#[track_caller]
+fn reason<'l>(lines: &'l [Value], url: &str) -> &'l str {
+    let found: Vec<&Value> = lines.iter().filter(|line| line["url"] == url).collect();
+    assert_eq!(found.len(), 1, "{url}: {lines:#?}");
+    found[0]["reason"].as_str().unwrap()
+}
+
+#[test]
+fn links_that_lead_nowhere_and_pages_that_are_forbidden_are_told() {
+    let html = r##"<a href="mailto:a@b.test">m</a> <a href="javascript:void(0)">j</a> <a href="data:text/html,x">d</a>
+        <a href="http://[">broken</a> <a href="https://">broken</a> <a href="/forbidden">f</a>
+        <a href="/loose" rel="nofollow">n</a> <a href="#top">top</a> <a href="/ok">ok</a>"##;
+    let strict = r#"<meta name="robots" content="nofollow"><a href="/never">n</a>"#;
+    let host = Host::new(HOST)
+        .robots("User-agent: *\nDisallow: /forbidden\n")
+        .page("/", Answer::html(html))
+        .page("/ok", Answer::html(strict));
+    let field = Field::new(Site::new().host(host));
+    let more = ["--skipped", "skipped.jsonl", "--respect-nofollow"];
+    let summary = field.crawl(HOST, &more).good_rows().remove(0);
+    let lines = field.lines("skipped.jsonl");
+    let table = [
+        ("mailto:a@b.test", "neither http nor https: mailto"),
+        ("javascript:void(0)", "neither http nor https: javascript"),
+        ("data:text/html,x", "neither http nor https: data"),
+        ("http://[", "malformed: wrong address"),
+        ("https://", "malformed: no host"),
+        (&field.url(HOST, "/loose"), "the link is nofollow"),
+        (&field.url(HOST, "/never"), "the page asks for no link to be followed"),
+    ];
+    for (url, want) in table {
+        assert_eq!(reason(&lines, url), want, "{url}");
+        assert_eq!(summary["skipped"][want], 1, "{url}: {summary}");
+    }
+    let forbidden = reason(&lines, &field.url(HOST, "/forbidden"));
+    assert!(forbidden.starts_with("forbidden by robots.txt: line 2: Disallow: /forbidden; "), "{forbidden}");
+    assert_eq!(summary["skipped"]["forbidden by robots.txt"], 1, "{summary}");
+    assert_eq!(lines.len(), 8, "{lines:#?}");
+}
+
+#[test]
+fn what_is_told_of_a_page_is_bounded() {
+    let many = "<a href='mailto:x'></a>".repeat(500);
+    let long = format!("<a href='made-up:{}'></a>", "x".repeat(5000));
+    let host = Host::new(HOST).page("/", Answer::html(format!("{long}{many}")));
+    let field = Field::new(Site::new().host(host));
+    field.crawl(HOST, &["--skipped", "skipped.jsonl"]).good_rows();
+    let lines = field.lines("skipped.jsonl");
+    assert_eq!(lines.len(), 100);
+    assert!(lines.iter().all(|line| line["url"].as_str().unwrap().len() <= 300), "{}", lines[0]);
+}
+
+/// A sitemap of `a.test` with a relative URL, one that is none, and pages of two other hosts, of which one vouches for it.
+fn faulty() -> Field {
+    let entries = |asked: &Asked<'_>| {
+        let locs = [
+            "/relative".to_owned(),
+            "mailto:x".to_owned(),
+            asked.url("b.test", "/b"),
+            asked.url("c.test", "/c"),
+        ];
+        let urls = locs.map(|loc| format!("<url><loc>{loc}</loc></url>\n")).concat();
+        Answer::xml(format!("<urlset>\n{urls}</urlset>"))
+    };
+    let named = |asked: &Asked<'_>| Answer::text(format!("Sitemap: {}\n", asked.url(HOST, "/map.xml")));
+    let host = Host::new(HOST)
+        .made("/robots.txt", named)
+        .made("/map.xml", entries)
+        .page("/relative", page("R", &[]));
+    let host = host.page("/", page("Home", &[]));
+    let other = |name: &str| Host::new(name).page("/", page("Home", &[]));
+    let vouches = other("c.test").made("/robots.txt", named);
+    Field::new(Site::new().host(host).host(other("b.test")).host(vouches))
+}
+
+#[test]
+fn what_is_wrong_with_a_sitemap_is_told() {
+    let field = faulty();
+    let (relative, other) = (field.url(HOST, "/relative"), field.url("b.test", "/b"));
+    let starts = [
+        format!("line 2, column 1: \"/relative\" is relative, and taken for {relative}"),
+        format!("line 4, column 1: {other} is of another site, "),
+        "line 3, column 1: ".to_owned(),
+    ];
+    // What a person sees who looks at it. Of those who vouch for it nobody is asked.
+    let ran = field.run(&["sitemap", &field.url(HOST, "/map.xml"), "--format", "jsonl"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    for start in &starts {
+        assert!(ran.stderr.contains(start), "{start}: {ran:?}");
+    }
+
+    // The robots.txt of the host that vouches for it is known before the sitemap is read.
+    field.run(&["crawl", &field.url("c.test", "/"), "--scope", "page", "--json", "--quiet"]).good_rows();
+    let summary = field.crawl(HOST, &["--skipped", "skipped.jsonl"]).good_rows().remove(0);
+    let map = field.line(HOST, "/map.xml");
+    let problems: Vec<&str> =
+        map["problems"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    assert_eq!(problems.len(), starts.len(), "{problems:#?}");
+    for start in &starts {
+        assert!(problems.iter().any(|problem| problem.starts_with(start)), "{start}: {problems:#?}");
+    }
+    assert_eq!(summary["sitemapProblems"], json!(problems.len()), "{summary}");
+    assert!(field.counts(HOST).contains_key("/relative"), "it is fetched all the same");
+    let skipped = field.lines("skipped.jsonl");
+    assert!(reason(&skipped, &other).contains("scope"), "judged like any link: {skipped:?}");
+}

@@ -1,0 +1,345 @@
+//! A queue in PostgreSQL, on a real server: where it is, how it is set up, checked and taken elsewhere.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod server;
+
+use common::{NOW, Queue, run_command};
+use serde_json::{Value, json};
+use server::Schema;
+
+/// A schema with a history, settings of a host, and entries in several states.
+fn rich() -> Schema {
+    let schema = Schema::new();
+    schema.good(&["collection", "add", "news"]);
+    schema.good(&["profile", "add", "daily", "--collection", "news", "--depth", "2", "--every", "24h"]);
+    schema.good(&["seed", "add", "https://paper.example/", "--profile", "daily"]);
+    schema.good(&["collection", "start", "news"]);
+    let links: Vec<Value> =
+        ["a", "b", "c"].iter().map(|name| json!({"url": format!("https://paper.example/{name}")})).collect();
+    let page = json!({"collection": "news", "source": "https://paper.example/", "links": links});
+    schema.run(&["discover"], page.to_string()).good_rows();
+    let token = schema.good(&["lease"])[0]["token"].clone();
+    let report = json!({"token": token, "status": 200, "fingerprint": "one"});
+    schema.run(&["complete"], report.to_string()).good_rows();
+    schema.good(&["host", "set", "paper.example", "--delay", "7s"]);
+    schema.good(&["seed", "add", "https://gone.example/", "--profile", "daily"]);
+    schema.good(&["seed", "start", "https://gone.example/"]);
+    schema.good(&["seed", "remove", "https://gone.example/"]);
+    schema
+}
+
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+#[test]
+fn flags_go_before_variables_and_these_before_the_configuration() {
+    let (schema, other) = (Schema::new(), Schema::new());
+    schema.good(&["collection", "add", "here"]);
+    other.good(&["collection", "add", "there"]);
+    let queue = Queue::nowhere();
+    queue.good(&["collection", "add", "folder"]);
+    let (here, there) = (schema.url(), other.url());
+    std::fs::write(queue.folder().join("here.toml"), format!("[store]\nurl = {here:?}\n")).unwrap();
+    let data = queue.folder().join("forager-data").display().to_string();
+    let table: [(&str, &[&str], Variables<'_>, &str); 9] = [
+        ("nothing but the default", &[], &[], "folder"),
+        ("the configuration", &["--config", "here.toml"], &[], "here"),
+        ("a variable that others share", &["--config", "here.toml"], &[("DATABASE_URL", &there)], "there"),
+        ("one of another kind of database", &[], &[("DATABASE_URL", "mysql://a@b/c")], "folder"),
+        ("our own before that", &[], &[("DATABASE_URL", &there), ("FORAGER_STORE", &here)], "here"),
+        ("its key too", &[], &[("DATABASE_URL", &there), ("FORAGER_STORE__URL", &here)], "here"),
+        ("a folder before that", &[], &[("DATABASE_URL", &there), ("FORAGER_DATA", &data)], "folder"),
+        ("a flag", &["--store", &here], &[("FORAGER_STORE", &there), ("FORAGER_DATA", &data)], "here"),
+        (
+            "the other flag",
+            &["--data", &data],
+            &[("FORAGER_STORE", &there), ("DATABASE_URL", &there)],
+            "folder",
+        ),
+    ];
+    for (name, flags, variables, want) in table {
+        let mut command = queue.command(&["collection", "list"]);
+        command.args(flags).envs(variables.iter().copied());
+        let rows = run_command(&mut command, "").good_rows();
+        assert_eq!(rows[0]["id"], want, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_told_and_no_password_ever() {
+    let (unmade, made) = (Schema::unmade(), Schema::new());
+    let secret = |schema: &Schema| schema.url_of("forager:s3cret");
+    let nowhere = "postgres://ann:s3cret@127.0.0.1:1/crawl".to_owned();
+    let missing =
+        made.url_of("forager:s3cret").replace("sslmode=disable", "sslmode=disable&sslrootcert=/nowhere");
+    let with = |url: &str| url.to_owned();
+    let table: [(&str, &[&str], String, &str); 8] = [
+        (
+            "two places",
+            &["queue", "stats", "--data", "x"],
+            secret(&made),
+            "--data and --store name two queues",
+        ),
+        ("no address", &["queue", "stats"], with("s3cret"), "--store: not the address of a database such as"),
+        (
+            "nobody answers",
+            &["queue", "stats"],
+            nowhere,
+            "postgres://ann:***@127.0.0.1:1/crawl (named by --store)",
+        ),
+        ("nothing there yet", &["queue", "stats"], secret(&unmade), "run `forager db migrate`"),
+        (
+            "a wrong parameter",
+            &["queue", "stats"],
+            format!("{}&listen=s3cret", made.url_of("forager")),
+            "listen",
+        ),
+        ("a backup", &["backup", "copy"], secret(&made), "pg_dump"),
+        ("a copy that is a folder", &["db", "status", "--data", "x"], secret(&made), "name two queues"),
+        (
+            "no authority",
+            &["queue", "stats"],
+            missing.replace("sslmode=disable", "sslmode=require"),
+            "/nowhere",
+        ),
+    ];
+    for (name, args, url, want) in table {
+        let ran = run_command(common::forager().args(args).args(["--store", &url]), "");
+        assert_eq!(ran.status, 2, "{name}: {ran:?}");
+        assert!(ran.stderr.contains(want), "{name}: {}", ran.stderr);
+        let shown = name != "a wrong parameter" && format!("{}{}", ran.stdout, ran.stderr).contains("s3cret");
+        assert!(!shown, "{name}: {}", ran.stderr);
+    }
+    let url = secret(&made);
+    for args in [&["config", "show"][..], &["queue", "stats", "--help"]] {
+        let variables = [("DATABASE_URL", &url), ("FORAGER_STORE", &url), ("FORAGER_STORE__URL", &url)];
+        let ran = run_command(common::forager().args(args).envs(variables), "");
+        assert!(ran.status == 0 && !ran.stdout.contains("s3cret"), "{args:?}: {}", ran.stdout);
+    }
+    let crawl = ["crawl", "http://127.0.0.1:9/", "--store", "postgres://ann:s3cret@127.0.0.1:1/crawl"];
+    let ran = run_command(common::forager().args(crawl), "");
+    assert_eq!(ran.status, 8, "a store that cannot be reached may be there later: {ran:?}");
+}
+
+#[test]
+fn a_schema_goes_up_and_down_and_says_where_it_is() {
+    let schema = Schema::unmade();
+    let steps = |state: &str| {
+        let rows = schema.run(&["db", "status"], "").rows();
+        assert!(!rows.is_empty() && rows.iter().all(|row| row["state"] == state), "{state}: {rows:?}");
+        rows.len()
+    };
+    let count = steps("missing");
+    assert_eq!(schema.run(&["db", "status"], "").status, 1);
+    // Ten at once: one of them does it, the others wait.
+    let all: Vec<_> = (0..10).map(|_| schema.command(&["db", "migrate"])).collect();
+    let running: Vec<_> = all
+        .into_iter()
+        .map(|mut one| std::thread::spawn(move || run_command(&mut one, "").good_rows().len()))
+        .collect();
+    let taken: usize = running.into_iter().map(|one| one.join().unwrap()).sum();
+    assert_eq!((taken, steps("taken")), (count, count));
+    assert_eq!(schema.run(&["db", "status"], "").status, 0);
+    schema.good(&["collection", "add", "news"]);
+    let ran = schema.run(&["db", "down"], "");
+    assert_eq!(ran.status, 2);
+    assert!(ran.stderr.contains("deletes the queue") && ran.stderr.contains("--yes"), "{}", ran.stderr);
+    assert_eq!(schema.good(&["collection", "list"]).len(), 1, "nothing was done");
+    assert_eq!(schema.good(&["db", "down", "--yes"]).len(), count);
+    assert_eq!(steps("missing"), count);
+    assert_eq!(schema.good(&["db", "migrate"]).len(), count);
+    assert_eq!(schema.good(&["collection", "list"]), Vec::<Value>::new());
+}
+
+#[test]
+fn a_schema_of_a_newer_version_is_left_alone() {
+    let schema = rich();
+    schema.sql("INSERT INTO migrations (version, name) VALUES (9999, 'later')");
+    for args in [&["queue", "stats"][..], &["lease"], &["db", "migrate"], &["db", "down", "--yes"]] {
+        let ran = schema.run(args, "");
+        assert_eq!(ran.status, 2, "{args:?}: {ran:?}");
+        assert!(ran.stderr.contains("9999"), "{args:?}: {}", ran.stderr);
+    }
+    let rows = schema.run(&["db", "status"], "").rows();
+    assert_eq!(
+        (&rows.last().unwrap()["state"], &rows.last().unwrap()["version"]),
+        (&json!("unknown"), &json!(9999))
+    );
+}
+
+#[test]
+fn a_check_finds_what_is_wrong_and_nothing_else() {
+    let schema = rich();
+    let later = ["lease", "--host", "paper.example", "--now", "2024-06-15T09:00:00Z"];
+    assert_eq!(run_command(&mut schema.command(&later), "").good_rows().len(), 1);
+    let summary = schema.good(&["check"]).pop().unwrap();
+    assert_eq!((&summary["entries"], &summary["findings"]), (&json!(5), &json!(0)), "{summary}");
+    assert_eq!(schema.good(&["db", "check"]).pop().unwrap(), summary);
+    let table = [
+        ("an entry in no queue", "UPDATE entries SET queue = 9999 WHERE state = 1", "it is in no queue"),
+        (
+            "ready, though done",
+            "UPDATE entries SET ready = true WHERE state <> 0",
+            "it is ready without being queued",
+        ),
+        ("no lease", "UPDATE entries SET token = NULL WHERE state = 1", "it is leased without a lease"),
+        ("another order", "UPDATE entries SET tie = 7", "another due time than its own"),
+        ("no such seed", "UPDATE entries SET seed = 99", "its seed is not there"),
+        ("a token of nobody", "UPDATE entries SET token = 99999 WHERE state = 1", "was never given out"),
+        ("another text", "UPDATE entries SET url = url || 'x'", "it is known by another text"),
+        ("no record", "UPDATE entries SET record = '{\"a\":1}'", "it cannot be read"),
+        ("more tries", "UPDATE entries SET tries = tries + 1", "it counts other tries"),
+        ("no host", "UPDATE queues SET host = 9999 WHERE leased > 0", "it has no host"),
+        ("no collection", "UPDATE queues SET collection = 99", "it belongs to no collection"),
+        (
+            "a queue counts wrong",
+            "UPDATE queues SET queued = queued + 1",
+            "it counts other entries than it has",
+        ),
+        (
+            "never woken",
+            "UPDATE queues SET wake_at = NULL, claimable = false",
+            "it does not know when it has",
+        ),
+        ("asleep", "UPDATE queues SET at = at + 5", "it does not know when it has"),
+        (
+            "late",
+            "UPDATE queues SET at = at + 9, wake_at = wake_at + 9 WHERE leased = 0",
+            "than its host opens at",
+        ),
+        ("another turn", "UPDATE queues SET turn = turn + 1", "its host knows another turn of it"),
+        ("a host of nobody", "UPDATE hosts SET owner = 99", "it belongs to a collection that is not there"),
+        ("a host in pieces", "UPDATE hosts SET state = '[]'", "it cannot be read"),
+        (
+            "a collection counts wrong",
+            "UPDATE counters SET done = done + 1",
+            "it counts other entries than it has",
+        ),
+        ("less than nothing", "UPDATE counters SET bytes = -1", "less than nothing is counted"),
+        (
+            "counted twice over",
+            "UPDATE catalog SET next_collection = 0",
+            "its number is to be given out once more",
+        ),
+        ("a note elsewhere", "INSERT INTO notes VALUES ('x', 'y', 'z')", "it is kept under another key"),
+    ];
+    let tables = ["entries", "queues", "hosts", "counters", "catalog", "notes"];
+    for table in tables {
+        schema.sql(&format!("CREATE TABLE kept_{table} AS TABLE {table}"));
+    }
+    for (name, damage, want) in table {
+        schema.sql(damage);
+        let ran = schema.run(&["check"], "");
+        let problems: Vec<String> = ran.rows().iter().map(|row| row["problem"].to_string()).collect();
+        assert_eq!(ran.status, 1, "{name}: {ran:?}");
+        assert!(problems.iter().any(|problem| problem.contains(want)), "{name}: {problems:?}");
+        for table in tables {
+            schema.sql(&format!("TRUNCATE {table}; INSERT INTO {table} TABLE kept_{table}"));
+        }
+        assert_eq!(schema.good(&["check"]).pop().unwrap(), summary, "after {name}");
+    }
+}
+
+/// An export without the numbers of entries, which are those of one queue.
+fn exported(text: &str) -> Vec<Value> {
+    let mut rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for row in &mut rows {
+        row.as_object_mut().unwrap().shift_remove("id");
+    }
+    rows
+}
+
+#[test]
+fn a_queue_moves_between_a_folder_and_a_database_with_nothing_lost() {
+    let first = rich();
+    let plain = json!({"collection": "own", "links": [{"url": "one", "key": "a"}, {"url": "two", "key": "b", "due": NOW}]});
+    first.good(&["collection", "add", "own", "--plain"]);
+    first.run(&["discover"], plain.to_string()).good_rows();
+    first.good(&["job", "start", "shop", "https://shop.example/", "--pages", "7"]);
+    let export = first.run(&["export"], "").stdout;
+    assert!(exported(&export).len() >= 9, "{export}");
+    let (folder, second) = (Queue::nowhere(), Schema::new());
+    let imported = |rows: Vec<Value>| rows.last().unwrap().clone();
+    let into_folder = imported(folder.run(&["import"], &export).good_rows());
+    let from_folder = folder.run(&["export"], "").stdout;
+    assert_eq!(exported(&from_folder), exported(&export), "database to folder");
+    let into_second = imported(second.run(&["import"], &from_folder).good_rows());
+    assert_eq!(into_folder, into_second);
+    assert_eq!(exported(&second.run(&["export"], "").stdout), exported(&export), "folder to database");
+    let again = imported(second.run(&["import"], &export).good_rows());
+    assert_eq!((&again["added"], &again["present"]), (&json!(0), &into_second["added"]), "it is all there");
+    assert_eq!(second.good(&["check"]).pop().unwrap()["findings"], 0);
+    assert_eq!(folder.good(&["check"]).pop().unwrap()["findings"], 0);
+    // What comes next is the same in both; where it comes from, a host was asked just now.
+    let next = |rows: Vec<Value>| -> Vec<Value> { rows.iter().map(|row| row["url"].clone()).collect() };
+    let what_comes = ["queue", "plan", "--limit", "20"];
+    assert_eq!(next(second.good(&what_comes)), next(folder.good(&what_comes)));
+}
+
+fn schemas_of_benchmarks(schema: &Schema, process: u32) -> usize {
+    let named = format!("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'forager\\_bench\\_{process}\\_%'");
+    schema.sql(&named).len()
+}
+
+#[test]
+fn a_benchmark_tells_its_goals_and_leaves_nothing_behind() {
+    let schema = Schema::unmade();
+    let url = schema.url();
+    let sizes = ["--pending", "2000,4000", "--hosts", "1000", "--workers", "2", "--time", "500ms"];
+    let mut command = common::forager();
+    command.args(["bench", "frontier", "--store", &url]).args(sizes).stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let process = child.id();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rate =
+        |what: &str| rows.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("{what}: {text}"));
+    for what in [
+        "claim 10 of 2000 pending",
+        "claim 10 of 4000 pending",
+        "minimal queue: 2 workers, claim 10 and complete",
+    ] {
+        assert!(rate(what)["perSecond"].as_u64().unwrap() > 0, "{what}: {text}");
+    }
+    assert!(rows.iter().any(|row| row["setting"] == "fsync"), "{text}");
+    let goals: Vec<&Value> = rows.iter().filter(|row| row["goal"].is_string()).collect();
+    assert_eq!(goals.len(), 4, "{text}");
+    assert!(goals.iter().all(|goal| goal["measured"].as_f64().unwrap() > 0.0), "{text}");
+    assert_eq!(schemas_of_benchmarks(&schema, process), 0);
+}
+
+#[test]
+fn a_benchmark_that_is_interrupted_leaves_nothing_behind() {
+    let schema = Schema::unmade();
+    let url = schema.url();
+    let mut command = common::forager();
+    command.args(["bench", "frontier", "--store", &url, "--pending", "1000000"]);
+    let mut child =
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let began = std::time::Instant::now();
+    while schemas_of_benchmarks(&schema, child.id()) == 0 {
+        assert!(began.elapsed().as_secs() < 60, "it never began");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let signal = std::process::Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
+    assert!(signal.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(11));
+    assert_eq!(schemas_of_benchmarks(&schema, child.id()), 0);
+}
+
+#[test]
+fn the_queries_of_the_document_work() {
+    let schema = rich();
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/postgres.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let block = document.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
+    let queries: Vec<&str> = block.split(";\n").filter(|query| !query.trim().is_empty()).collect();
+    assert_eq!(queries.len(), 7, "{queries:?}");
+    let answers: Vec<Vec<Vec<String>>> = queries.iter().map(|query| schema.sql(query)).collect();
+    assert_eq!(answers[0], [["news", "5", "0", "0", "0"]], "what each collection has");
+    assert_eq!(answers[3], [["0", "0"]], "leases");
+    assert!(!answers[6].is_empty(), "who is connected");
+}

@@ -1,0 +1,112 @@
+//! Why a call did not go through, and what that means.
+
+use std::collections::BTreeSet;
+
+use deadpool_postgres::PoolError;
+use tokio_postgres::Error as PgError;
+use tokio_postgres::error::SqlState;
+
+use crate::entry::HostId;
+use crate::error::Error;
+
+/// Why a call has to run again, or cannot.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The database says no, or says nothing.
+    Database(PgError),
+    /// There is no connection to be had.
+    Pool(PoolError),
+    /// What is there cannot be read.
+    Damaged(String),
+    /// The call changes hosts that it has not locked.
+    NotLocked(BTreeSet<HostId>),
+    /// The call changes what only one at a time may.
+    NotAlone,
+    /// Others hold all that could be claimed.
+    OthersAreAtIt,
+    /// The connection was lost while a transaction was being committed.
+    Unsure,
+    /// The call itself failed.
+    Call(Error),
+}
+
+impl Failure {
+    /// Whether the connection was lost.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self, Self::Database(cause) if is_lost(cause))
+    }
+}
+
+impl From<PgError> for Failure {
+    fn from(cause: PgError) -> Self {
+        Self::Database(cause)
+    }
+}
+
+/// Whether the server cannot be reached, or ended the connection.
+pub(super) fn is_lost(cause: &PgError) -> bool {
+    let Some(code) = cause.code() else {
+        // What is no answer of the server is a broken connection, unless it is a mistake of ours.
+        return cause.is_closed()
+            || std::error::Error::source(cause).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
+    };
+    // A server that has no room will have some again; one that ended a transaction for its idleness takes another.
+    let is_temporary =
+        [SqlState::TOO_MANY_CONNECTIONS, SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT].contains(code);
+    is_temporary || code.code().starts_with("08") || code.code().starts_with("57P")
+}
+
+/// Whether the tables are not those that this program knows.
+pub(super) fn is_about_tables(cause: &PgError) -> bool {
+    cause.code().is_some_and(|code| {
+        [
+            SqlState::UNDEFINED_TABLE,
+            SqlState::UNDEFINED_COLUMN,
+            SqlState::UNDEFINED_FUNCTION,
+            SqlState::INVALID_SCHEMA_NAME,
+            SqlState::FEATURE_NOT_SUPPORTED,
+        ]
+        .contains(code)
+    })
+}
+
+/// Whether others got in the way, so that it may work the next time.
+pub(super) fn is_conflict(cause: &PgError) -> bool {
+    cause.code().is_some_and(|code| {
+        [
+            SqlState::UNIQUE_VIOLATION,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::LOCK_NOT_AVAILABLE,
+        ]
+        .contains(code)
+    })
+}
+
+/// What a database says, in one line.
+pub(super) fn describe(cause: &PgError) -> String {
+    match cause.as_db_error() {
+        Some(said) => match said.detail() {
+            Some(detail) => format!("{} ({detail})", said.message()),
+            None => said.message().to_owned(),
+        },
+        None => match std::error::Error::source(cause) {
+            Some(source) if source.to_string().contains("certificate") => format!(
+                "{cause}: {source}; sslrootcert=FILE in its address names the authority that it is known by, and \
+                 sslmode=disable does without"
+            ),
+            Some(source) => format!("{cause}: {source}"),
+            None => cause.to_string(),
+        },
+    }
+}
+
+pub(super) fn to_error(failure: Failure) -> Error {
+    let problem = match failure {
+        Failure::Call(error) => return error,
+        Failure::Damaged(problem) => problem,
+        Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => describe(&cause),
+        other => format!("{other:?}"),
+    };
+    Error::Database { problem }
+}

@@ -1,0 +1,122 @@
+//! Writing hosts and queues, and what is worked out of their entries.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tokio_postgres::types::Type;
+
+use super::super::failure::Failure;
+use super::super::loaded::Changes;
+use super::super::rows::{int, millis, owner_number};
+use super::super::session::Statement;
+use super::super::view::View;
+use super::before;
+use crate::engine::Tx as _;
+use crate::entry::QueueId;
+
+/// New hosts, in the order of their keys, as all add them.
+pub(super) fn new_hosts(view: &View) -> Result<Option<Statement<'_>>, Failure> {
+    const ADD: &str = "INSERT INTO @hosts (id, key, owner, state) \
+        SELECT i, k, o, s::json FROM unnest($1::int4[], $2::text[], $3::int4[], $4::text[]) w (i, k, o, s) \
+        ORDER BY k, o";
+    if view.changes.new_hosts.is_empty() {
+        return Ok(None);
+    }
+    let hosts: Vec<_> = view.changes.new_hosts.iter().map(|host| (host, view.host_row(*host))).collect();
+    let numbers: Vec<i32> = hosts.iter().map(|(host, _)| int(host.0)).collect();
+    let keys: Vec<&str> = hosts.iter().map(|(_, row)| row.key.as_str()).collect();
+    let owners: Vec<i32> = hosts.iter().map(|(_, row)| owner_number(row.owner)).collect();
+    let states = hosts.iter().map(|(_, row)| host_state(&row.state)).collect::<Result<Vec<String>, _>>()?;
+    Ok(Some(
+        Statement::new(ADD)
+            .with(numbers, Type::INT4_ARRAY)
+            .with(keys, Type::TEXT_ARRAY)
+            .with(owners, Type::INT4_ARRAY)
+            .with(states, Type::TEXT_ARRAY),
+    ))
+}
+
+fn host_state(host: &crate::host::Host) -> Result<String, Failure> {
+    serde_json::to_string(host)
+        .map_err(|cause| Failure::Damaged(format!("a host cannot be written: {cause}")))
+}
+
+pub(super) fn new_queues<'a>(changes: &Changes) -> Option<Statement<'a>> {
+    const ADD: &str = "INSERT INTO @queues (id, collection, host) \
+        SELECT * FROM unnest($1::int4[], $2::int4[], $3::int4[])";
+    let rows = &changes.new_queues;
+    let numbers: Vec<i32> = rows.keys().map(|queue| int(queue.0)).collect();
+    let collections: Vec<i32> = rows.values().map(|row| int(row.collection.0)).collect();
+    let hosts: Vec<i32> = rows.values().map(|row| int(row.host.0)).collect();
+    (!rows.is_empty()).then(|| {
+        Statement::new(ADD)
+            .with(numbers, Type::INT4_ARRAY)
+            .with(collections, Type::INT4_ARRAY)
+            .with(hosts, Type::INT4_ARRAY)
+    })
+}
+
+pub(super) fn change_hosts<'a>(changes: &Changes) -> Result<Option<Statement<'a>>, Failure> {
+    const CHANGE: &str = "UPDATE @hosts h SET state = w.state::json \
+        FROM unnest($1::int4[], $2::text[]) w (id, state) WHERE h.id = w.id";
+    let known = changes.hosts.iter().filter(|(host, _)| !changes.new_hosts.contains(*host));
+    let (mut numbers, mut states) = (Vec::new(), Vec::new());
+    for (host, row) in known {
+        numbers.push(int(host.0));
+        states.push(host_state(&row.state)?);
+    }
+    let is_any = !numbers.is_empty();
+    Ok(is_any.then(|| Statement::new(CHANGE).with(numbers, Type::INT4_ARRAY).with(states, Type::TEXT_ARRAY)))
+}
+
+/// Works out when queues can be claimed. Answers for each whether that is earlier than before.
+pub(super) fn refresh<'a>(view: &View, queues: &BTreeSet<QueueId>) -> Option<Statement<'a>> {
+    const REFRESH: &str = "UPDATE @queues q SET turn = n.turn, queued = n.queued, leased = n.leased, done = n.done, \
+            failed = n.failed, ready = n.ready, claimable = n.ready AND n.opens <= $8, at = n.at, \
+            first_due = n.first_due, \
+            wake_at = least(CASE WHEN n.ready AND n.opens <= $8 THEN NULL ELSE n.at END, n.first_due * 1000, n.step) \
+        FROM (SELECT w.id, w.turn, w.opens, o.at AS old_at, o.queued + w.queued AS queued, o.leased + w.leased AS leased, \
+                o.done + w.done AS done, o.failed + w.failed AS failed, s.ready, s.first_due, s.step, \
+                CASE WHEN s.ready THEN w.opens WHEN s.first_due IS NOT NULL THEN greatest(w.opens, s.first_due * 1000) END AS at \
+            FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[]) \
+                w (id, turn, opens, queued, leased, done, failed) \
+            JOIN @queues o ON o.id = w.id \
+            CROSS JOIN LATERAL (SELECT \
+                EXISTS (SELECT 1 FROM @entries e WHERE e.queue = w.id AND e.ready) AS ready, \
+                (SELECT min(e.due) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND NOT e.ready) AS first_due, \
+                (SELECT min(e.step) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND e.step IS NOT NULL) AS step) s) n \
+        WHERE q.id = n.id RETURNING coalesce(n.at < n.old_at, n.at IS NOT NULL AND n.old_at IS NULL)";
+    if queues.is_empty() {
+        return None;
+    }
+    let turn = |queue: &QueueId| {
+        let (collection, host) = view.queue_parts(*queue);
+        i64::try_from(view.host(host).turn(collection)).unwrap_or(i64::MAX)
+    };
+    let numbers: Vec<i32> = queues.iter().map(|queue| int(queue.0)).collect();
+    let turns: Vec<i64> = queues.iter().map(turn).collect();
+    let opens: Vec<i64> = queues.iter().map(|queue| millis(view.opens(*queue).at)).collect();
+    let mut statement = Statement::new(REFRESH)
+        .with(numbers, Type::INT4_ARRAY)
+        .with(turns, Type::INT8_ARRAY)
+        .with(opens, Type::INT8_ARRAY);
+    let deltas = deltas(view);
+    for state in 0..4 {
+        let delta = |queue: &QueueId| deltas.get(queue).map_or(0, |delta| delta[state]);
+        statement = statement.with(queues.iter().map(delta).collect::<Vec<i64>>(), Type::INT8_ARRAY);
+    }
+    Some(statement.with(millis(view.now), Type::INT8))
+}
+
+/// How many entries of each state a queue has gained or lost.
+pub(super) fn deltas(view: &View) -> BTreeMap<QueueId, [i64; 4]> {
+    let mut deltas: BTreeMap<QueueId, [i64; 4]> = BTreeMap::new();
+    for (entry, row) in &view.changes.entries {
+        if let Some(row) = before(view, *entry) {
+            deltas.entry(row.standing.queue).or_default()[row.standing.state as usize] -= 1;
+        }
+        if let Some(row) = row {
+            deltas.entry(row.standing.queue).or_default()[row.standing.state as usize] += 1;
+        }
+    }
+    deltas
+}

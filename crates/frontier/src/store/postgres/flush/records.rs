@@ -1,0 +1,127 @@
+//! Writing notes, logs and counters.
+
+use std::collections::BTreeMap;
+
+use tokio_postgres::types::Type;
+
+use super::super::failure::Failure;
+use super::super::loaded::Changes;
+use super::super::rows::int;
+use super::super::session::Statement;
+use super::super::view::{View, key_of};
+use super::queues::deltas;
+use crate::engine::Tx as _;
+use crate::entry::CollectionId;
+use crate::verbs::Tally;
+
+pub(super) fn notes(changes: &Changes) -> Vec<Statement<'_>> {
+    const KEEP: &str = "INSERT INTO @notes (hash, key, value) \
+        SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) w (h, k, v) ORDER BY h \
+        ON CONFLICT (hash) DO UPDATE SET value = excluded.value";
+    const FORGET: &str = "DELETE FROM @notes n WHERE n.hash = ANY($1)";
+    if changes.notes.is_empty() {
+        return Vec::new();
+    }
+    let kept = || changes.notes.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+    let gone = changes.notes.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| key);
+    let hashes: Vec<Vec<u8>> = kept().map(|(key, _)| key_of(key).to_vec()).collect();
+    let keys: Vec<&[u8]> = kept().map(|(key, _)| key.as_bytes()).collect();
+    let values: Vec<&[u8]> = kept().map(|(_, value)| value.as_slice()).collect();
+    let gone: Vec<Vec<u8>> = gone.map(|key| key_of(key).to_vec()).collect();
+    vec![
+        Statement::new(KEEP)
+            .with(hashes, Type::BYTEA_ARRAY)
+            .with(keys, Type::BYTEA_ARRAY)
+            .with(values, Type::BYTEA_ARRAY),
+        Statement::new(FORGET).with(gone, Type::BYTEA_ARRAY),
+    ]
+}
+
+pub(super) fn logs<'a>(changes: &Changes) -> Result<Vec<Statement<'a>>, Failure> {
+    const EVENTS: &str = "INSERT INTO @events (body) SELECT b::json FROM unnest($1::text[]) WITH ORDINALITY w (b, n) ORDER BY n";
+    const FETCHES: &str = "INSERT INTO @fetches (body) SELECT b::json FROM unnest($1::text[]) WITH ORDINALITY w (b, n) ORDER BY n";
+    let text = |body: serde_json::Result<String>| {
+        body.map_err(|cause| Failure::Damaged(format!("the log cannot be written: {cause}")))
+    };
+    let events = changes.events.iter().map(|row| text(serde_json::to_string(row)));
+    let fetches = changes.fetches.iter().map(|row| text(serde_json::to_string(row)));
+    let mut statements = Vec::new();
+    for (statement, bodies) in [
+        (EVENTS, events.collect::<Result<Vec<String>, _>>()?),
+        (FETCHES, fetches.collect::<Result<Vec<String>, _>>()?),
+    ] {
+        if !bodies.is_empty() {
+            statements.push(Statement::new(statement).with(bodies, Type::TEXT_ARRAY));
+        }
+    }
+    Ok(statements)
+}
+
+/// Collections that are gone.
+pub(super) fn clear<'a>(changes: &Changes) -> Vec<Statement<'a>> {
+    const ENTRIES: &str =
+        "DELETE FROM @entries e USING @queues q WHERE q.id = e.queue AND q.collection = ANY($1)";
+    const QUEUES: &str = "DELETE FROM @queues q WHERE q.collection = ANY($1)";
+    const HOSTS: &str = "DELETE FROM @hosts h WHERE h.owner = ANY($1)";
+    const COUNTERS: &str = "DELETE FROM @counters c WHERE c.collection = ANY($1)";
+    if changes.cleared.is_empty() {
+        return Vec::new();
+    }
+    let numbers: Vec<i32> = changes.cleared.iter().map(|collection| int(collection.0)).collect();
+    let clear = |statement| Statement::new(statement).with(numbers.clone(), Type::INT4_ARRAY);
+    [ENTRIES, QUEUES, HOSTS, COUNTERS].map(clear).into()
+}
+
+/// Adds to what is counted of collections: each connection in a row of its own, so that none waits for another.
+pub(super) fn count<'a>(view: &View) -> Option<Statement<'a>> {
+    const COUNT: &str = "INSERT INTO @counters AS c \
+        SELECT w.collection, pg_backend_pid() % 64, queued, leased, done, failed, fetches, bytes, changes, skipped \
+        FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], \
+            $9::int8[]) w (collection, queued, leased, done, failed, fetches, bytes, changes, skipped) \
+        ORDER BY w.collection \
+        ON CONFLICT (collection, shard) DO UPDATE SET queued = c.queued + excluded.queued, \
+            leased = c.leased + excluded.leased, done = c.done + excluded.done, failed = c.failed + excluded.failed, \
+            fetches = c.fetches + excluded.fetches, bytes = c.bytes + excluded.bytes, \
+            changes = c.changes + excluded.changes, skipped = c.skipped + excluded.skipped";
+    let mut sums: BTreeMap<CollectionId, [i64; 8]> = BTreeMap::new();
+    for (queue, delta) in deltas(view) {
+        let (collection, _) = view.queue_parts(queue);
+        let sum = sums.entry(collection).or_default();
+        for (sum, delta) in sum.iter_mut().zip(delta) {
+            *sum += delta;
+        }
+    }
+    for (collection, tally) in &view.changes.tallies {
+        let before = view.loaded.counters.get(collection).map(|counters| counters.tally).unwrap_or_default();
+        let sum = sums.entry(*collection).or_default();
+        for (sum, more) in sum[4..].iter_mut().zip(more(before, *tally)) {
+            *sum += more;
+        }
+    }
+    sums.retain(|collection, sum| {
+        sum.iter().any(|count| *count != 0) && !view.changes.cleared.contains(collection)
+    });
+    if sums.is_empty() {
+        return None;
+    }
+    let numbers: Vec<i32> = sums.keys().map(|collection| int(collection.0)).collect();
+    let mut statement = Statement::new(COUNT).with(numbers, Type::INT4_ARRAY);
+    for column in 0..8 {
+        let column: Vec<i64> = sums.values().map(|sum| sum[column]).collect();
+        statement = statement.with(column, Type::INT8_ARRAY);
+    }
+    Some(statement)
+}
+
+/// What was counted since.
+fn more(before: Tally, after: Tally) -> [i64; 4] {
+    let more = |before: u64, after: u64| {
+        i64::try_from(after).unwrap_or(i64::MAX) - i64::try_from(before).unwrap_or(i64::MAX)
+    };
+    [
+        more(before.fetches, after.fetches),
+        more(before.bytes, after.bytes),
+        more(before.changes, after.changes),
+        more(before.skipped, after.skipped),
+    ]
+}

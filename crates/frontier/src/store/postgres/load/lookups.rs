@@ -1,0 +1,227 @@
+//! Finding entries, queues and hosts.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::types::Type;
+
+use super::super::Call;
+use super::super::failure::Failure;
+use super::super::loaded::Loaded;
+use super::super::rows::{self, collection_id, host_id, int, owner_number, queue_id, standing, text};
+use super::super::session::Session;
+use super::super::view::key_of;
+use super::super::wants::{Stretch, Wants, stretch_key};
+use super::owner;
+use crate::engine::Within;
+use crate::entry::{CollectionId, EntryId, HostId};
+
+/// The hosts of entries.
+pub(super) async fn hosts_of_entries(
+    session: &Session,
+    entries: &[EntryId],
+    hosts: &mut BTreeSet<HostId>,
+) -> Result<(), Failure> {
+    const HOSTS: &str =
+        "SELECT DISTINCT q.host FROM @entries e JOIN @queues q ON q.id = e.queue WHERE e.id = ANY($1)";
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<i32> = entries.iter().map(|entry| int(entry.0)).collect();
+    for row in session.query(HOSTS, &[(&numbers, Type::INT4_ARRAY)]).await? {
+        hosts.insert(host_id(row.try_get(0)?));
+    }
+    Ok(())
+}
+
+/// Entries by collection, queue key and identity.
+pub(super) async fn lookups(
+    session: &Session,
+    call: &Call<'_>,
+    loaded: &mut Loaded,
+    wants: &Wants,
+    hosts: &mut BTreeSet<HostId>,
+) -> Result<(), Failure> {
+    const LOOK_UP: &str = concat!(
+        "SELECT ",
+        standing!(),
+        ", w.place FROM unnest($1::int4[], $2::int4[], $3::text[], $4::bytea[]) \
+              WITH ORDINALITY w (collection, owner, host, key, place) \
+         JOIN @hosts h ON h.key = w.host AND h.owner = w.owner \
+         JOIN @queues q ON q.collection = w.collection AND q.host = h.id \
+         JOIN @entries e ON e.queue = q.id AND e.key = w.key"
+    );
+    if wants.lookups.is_empty() {
+        return Ok(());
+    }
+    let keys: BTreeSet<(CollectionId, String)> =
+        wants.lookups.iter().map(|(collection, key, _)| (*collection, key.clone())).collect();
+    queue_keys(session, call, loaded, &keys, hosts).await?;
+    let lookups: Vec<_> = wants.lookups.iter().collect();
+    let collections: Vec<i32> = lookups.iter().map(|(collection, ..)| int(collection.0)).collect();
+    let owners: Vec<i32> =
+        lookups.iter().map(|(collection, ..)| owner_number(owner(call, *collection))).collect();
+    let texts: Vec<&str> = lookups.iter().map(|(_, key, _)| key.as_str()).collect();
+    let hashes: Vec<[u8; 16]> = lookups.iter().map(|(.., identity)| key_of(identity)).collect();
+    let slices: Vec<&[u8]> = hashes.iter().map(<[u8; 16]>::as_slice).collect();
+    let rows = session
+        .query(
+            LOOK_UP,
+            &[
+                (&collections, Type::INT4_ARRAY),
+                (&owners, Type::INT4_ARRAY),
+                (&texts, Type::TEXT_ARRAY),
+                (&slices, Type::BYTEA_ARRAY),
+            ],
+        )
+        .await?;
+    for ((collection, key, _), hash) in lookups.iter().zip(&hashes) {
+        if let Some(Some(queue)) = loaded.queue_by.get(&(*collection, key.clone())) {
+            loaded.found.entry((*queue, *hash)).or_insert(None);
+        }
+    }
+    for row in &rows {
+        let place: i64 = row.try_get(17)?;
+        let (id, row) = rows::entry(row, false)?;
+        let place = usize::try_from(place - 1).unwrap_or_default();
+        loaded.found.insert((row.standing.queue, hashes[place]), Some(id));
+        loaded.entries.entry(id).or_insert(Some(row));
+    }
+    Ok(())
+}
+
+/// Queues and hosts by their keys.
+pub(super) async fn keys(
+    session: &Session,
+    call: &Call<'_>,
+    loaded: &mut Loaded,
+    wants: &Wants,
+    hosts: &mut BTreeSet<HostId>,
+) -> Result<(), Failure> {
+    const HOSTS: &str = "SELECT h.id, h.key, h.owner FROM unnest($1::text[], $2::int4[]) w (key, owner) \
+        JOIN @hosts h ON h.key = w.key AND h.owner = w.owner";
+    queue_keys(session, call, loaded, &wants.queues, hosts).await?;
+    if wants.hosts.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<&str> = wants.hosts.iter().map(|(_, key)| key.as_str()).collect();
+    let owners: Vec<i32> = wants.hosts.iter().map(|(owner, _)| owner_number(*owner)).collect();
+    loaded.host_by.extend(wants.hosts.iter().map(|host| (host.clone(), None)));
+    for row in session.query(HOSTS, &[(&texts, Type::TEXT_ARRAY), (&owners, Type::INT4_ARRAY)]).await? {
+        let (id, owner) = (host_id(row.try_get(0)?), row.try_get::<_, i32>(2)?);
+        let owner = (owner >= 0).then(|| collection_id(owner));
+        loaded.host_by.insert((owner, row.try_get(1)?), Some(id));
+        hosts.insert(id);
+    }
+    Ok(())
+}
+
+async fn queue_keys(
+    session: &Session,
+    call: &Call<'_>,
+    loaded: &mut Loaded,
+    wanted: &BTreeSet<(CollectionId, String)>,
+    hosts: &mut BTreeSet<HostId>,
+) -> Result<(), Failure> {
+    const QUEUES: &str = "SELECT h.id, w.collection, h.key, q.id \
+        FROM unnest($1::int4[], $2::int4[], $3::text[]) w (collection, owner, key) \
+        JOIN @hosts h ON h.key = w.key AND h.owner = w.owner \
+        LEFT JOIN @queues q ON q.collection = w.collection AND q.host = h.id";
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let collections: Vec<i32> = wanted.iter().map(|(collection, _)| int(collection.0)).collect();
+    let owners: Vec<i32> =
+        wanted.iter().map(|(collection, _)| owner_number(owner(call, *collection))).collect();
+    let texts: Vec<&str> = wanted.iter().map(|(_, key)| key.as_str()).collect();
+    for (collection, key) in wanted {
+        loaded.queue_by.insert((*collection, key.clone()), None);
+        loaded.host_by.entry((owner(call, *collection), key.clone())).or_insert(None);
+    }
+    let rows = session
+        .query(
+            QUEUES,
+            &[(&collections, Type::INT4_ARRAY), (&owners, Type::INT4_ARRAY), (&texts, Type::TEXT_ARRAY)],
+        )
+        .await?;
+    for row in rows {
+        let host = host_id(row.try_get(0)?);
+        let collection = collection_id(row.try_get(1)?);
+        let key: String = row.try_get(2)?;
+        let queue: Option<i32> = row.try_get(3)?;
+        loaded.host_by.insert((owner(call, collection), key.clone()), Some(host));
+        loaded.queue_by.insert((collection, key), queue.map(queue_id));
+        hosts.insert(host);
+    }
+    Ok(())
+}
+
+/// Entries by their numbers.
+pub(super) async fn entries(
+    session: &Session,
+    loaded: &mut Loaded,
+    wants: &Wants,
+    hosts: &mut BTreeSet<HostId>,
+) -> Result<(), Failure> {
+    const ENTRIES: &str =
+        concat!("SELECT ", standing!(), ", ", text!(), " FROM @entries e WHERE e.id = ANY($1)");
+    let all: BTreeSet<EntryId> = wants.entries.union(&wants.texts).copied().collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<i32> = all.iter().map(|entry| int(entry.0)).collect();
+    for entry in &all {
+        loaded.entries.entry(*entry).or_insert(None);
+    }
+    for row in &session.query(ENTRIES, &[(&numbers, Type::INT4_ARRAY)]).await? {
+        let (id, row) = rows::entry(row, true)?;
+        loaded.entries.insert(id, Some(row));
+    }
+    hosts_of_entries(session, &all.into_iter().collect::<Vec<_>>(), hosts).await
+}
+
+/// A stretch of a listing.
+pub(super) async fn scan(
+    session: &Session,
+    loaded: &mut Loaded,
+    (within, after): Stretch,
+    count: usize,
+    hosts: &mut BTreeSet<HostId>,
+) -> Result<(), Failure> {
+    const EVERYTHING: &str = concat!(
+        "SELECT ",
+        standing!(),
+        ", q.host FROM @entries e JOIN @queues q ON q.id = e.queue \
+         WHERE e.id > $1 AND $2::int4 IS NULL ORDER BY e.id LIMIT $3"
+    );
+    const COLLECTION: &str = concat!(
+        "SELECT ",
+        standing!(),
+        ", q.host FROM @entries e JOIN @queues q ON q.id = e.queue \
+         WHERE e.id > $1 AND q.collection = $2 ORDER BY e.id LIMIT $3"
+    );
+    const QUEUE: &str = concat!(
+        "SELECT ",
+        standing!(),
+        ", q.host FROM @entries e JOIN @queues q ON q.id = e.queue \
+         WHERE e.id > $1 AND e.queue = $2 ORDER BY e.id LIMIT $3"
+    );
+    let key = stretch_key((within, after));
+    let (statement, number): (_, Option<i32>) = match within {
+        Within::Everything => (EVERYTHING, None),
+        Within::Collection(collection) => (COLLECTION, Some(int(collection.0))),
+        Within::Queue(queue) => (QUEUE, Some(int(queue.0))),
+    };
+    let head = loaded.scans.entry(key).or_default();
+    let last = head.entries.last().copied().or(after).map_or(-1, |last| int(last.0));
+    let limit = i64::try_from(count).unwrap_or(i64::MAX);
+    let rows =
+        session.query(statement, &[(&last, Type::INT4), (&number, Type::INT4), (&limit, Type::INT8)]).await?;
+    head.is_all = rows.len() < count;
+    for row in &rows {
+        hosts.insert(host_id(row.try_get(17)?));
+        let (id, row) = rows::entry(row, false)?;
+        head.entries.push(id);
+        loaded.entries.entry(id).or_insert(Some(row));
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! The connections, and what runs beside the calls: telling others of news, and hearing of theirs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{Notify, watch};
+use tokio_postgres::types::Type;
+use tokio_postgres::{AsyncMessage, Error as PgError};
+
+use super::Attempt;
+use super::address::{PostgresOptions, configure, tls};
+use super::failure::{Failure, describe};
+use super::session::{self, Session, Statements};
+use crate::error::{Error, Result};
+
+/// What background tasks need too.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pool: Pool,
+    pub(super) config: tokio_postgres::Config,
+    pub(super) options: PostgresOptions,
+    statements: Arc<Statements>,
+    channel: String,
+    pub(super) bell: watch::Sender<u64>,
+    pub(super) news: Notify,
+    /// How often there were news, and how many of these others were told of.
+    pub(super) heard: AtomicU64,
+    pub(super) told: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new(url: &str, options: PostgresOptions) -> Result<Self> {
+        let (config, options) = configure(url, options)?;
+        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(config.clone(), tls(&config, &options)?, manager);
+        let pool = Pool::builder(manager).max_size(options.connections.max(1)).build();
+        Ok(Self {
+            statements: Arc::new(Statements::new(&options.schema)),
+            channel: format!("{}_news", options.schema),
+            pool: pool.map_err(|cause| Error::Configuration(cause.to_string()))?,
+            config,
+            options,
+            bell: watch::Sender::new(0),
+            news: Notify::new(),
+            heard: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) async fn session(&self) -> Result<Session, Failure> {
+        let connection = self.pool.get().await.map_err(Failure::Pool)?;
+        Ok(Session::new(connection, self.statements.clone(), self.options.prepares))
+    }
+
+    /// The number of a lock of this schema.
+    pub(super) fn lock_key(&self, what: &str) -> i64 {
+        lock_key(&self.options.schema, what)
+    }
+
+    /// Waits a little longer each time for a server that cannot be reached, and gives up in the end.
+    pub(super) async fn pause(&self, attempt: &mut Attempt, problem: &str) -> Result<()> {
+        let since = *attempt.since.get_or_insert_with(std::time::Instant::now);
+        if since.elapsed() > self.options.patience {
+            let waited = self.options.patience.as_secs();
+            let problem = format!("it could not be reached for {waited} s: {problem}");
+            return Err(Error::Database { problem });
+        }
+        attempt.failures += 1;
+        let millis = 50_u64 << attempt.failures.min(6);
+        let spread = rand::random_range(0..=millis / 2);
+        tokio::time::sleep(Duration::from_millis(millis + spread)).await;
+        Ok(())
+    }
+
+    /// What runs beside the calls: telling others of news, and hearing of theirs.
+    pub(super) fn start_tasks(self: &Arc<Self>) -> Vec<tokio::task::JoinHandle<()>> {
+        let (teller, hearer) = (self.clone(), self.clone());
+        vec![
+            tokio::spawn(async move { teller.tell().await }),
+            tokio::spawn(async move { hearer.hear().await }),
+        ]
+    }
+
+    /// Tells other processes that there may be something to claim, but not more often than they can use it.
+    async fn tell(&self) {
+        loop {
+            self.news.notified().await;
+            self.tell_now().await;
+            tokio::time::sleep(TELL_EVERY).await;
+        }
+    }
+
+    pub(super) async fn tell_now(&self) {
+        const TELL: &str = "SELECT pg_notify($1, '')";
+        let heard = self.heard.load(Ordering::Relaxed);
+        if let Ok(session) = self.session().await {
+            // Whoever does not hear of it looks by himself, a little later.
+            let _ = session.query(TELL, &[(&self.channel, Type::TEXT)]).await;
+            self.told.fetch_max(heard, Ordering::Relaxed);
+        }
+    }
+
+    /// Rings whenever other processes have news, and now and then in case they could not say so.
+    async fn hear(&self) {
+        loop {
+            if self.options.listens {
+                // Comes back only when the connection is lost.
+                let _ = self.listen().await;
+            }
+            let spread = Duration::from_millis(rand::random_range(0..1000));
+            tokio::time::sleep(LOOK_EVERY + spread).await;
+            self.bell.send_modify(|count| *count += 1);
+        }
+    }
+
+    async fn listen(&self) -> Result<()> {
+        let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
+        let (client, mut connection) =
+            self.config.connect(tls(&self.config, &self.options)?).await.map_err(lost)?;
+        let (sender, mut messages) = tokio::sync::mpsc::channel(1);
+        let driver = tokio::spawn(async move {
+            let mut stream = std::pin::pin!(futures_util::stream::poll_fn(move |context| {
+                connection.poll_message(context)
+            }));
+            while let Some(Ok(message)) = futures_util::StreamExt::next(&mut stream).await {
+                if matches!(message, AsyncMessage::Notification(_)) {
+                    // One that waits already says the same.
+                    let _ = sender.try_send(());
+                }
+            }
+        });
+        let listening = client.batch_execute(&format!("LISTEN {}", session::quoted(&self.channel))).await;
+        if listening.is_ok() {
+            self.bell.send_modify(|count| *count += 1);
+            while let Ok(Some(())) | Err(_) = tokio::time::timeout(LOOK_EVERY * 6, messages.recv()).await {
+                self.bell.send_modify(|count| *count += 1);
+            }
+        }
+        driver.abort();
+        listening.map_err(lost)
+    }
+}
+
+/// How often others are told of news at most.
+const TELL_EVERY: Duration = Duration::from_millis(25);
+
+/// How often those look by themselves who cannot be told.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// The number of a lock, from a name. `calls_lock` in the schema works it out too.
+fn lock_key(schema: &str, what: &str) -> i64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&Sha256::digest(format!("forager {schema} {what}"))[..8]);
+    i64::from_be_bytes(first)
+}

@@ -1,0 +1,82 @@
+//! Waking what is due by now, so that claims find it by an index.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::types::Type;
+
+use super::failure::Failure;
+use super::loaded::Loaded;
+use super::numbers::Taken;
+use super::rows::{self, int, millis, queue_id};
+use super::session::Session;
+use super::wants::Wants;
+use super::{Call, Postgres, flush, load};
+use crate::engine;
+use crate::entry::{EntryId, QueueId};
+use crate::moment::Moment;
+
+/// How many queues are woken at a time.
+const MOST_WOKEN: i64 = 500;
+
+impl Postgres {
+    /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
+    pub(super) async fn wake(&self, session: &mut Session, now: Moment) -> Result<(), Failure> {
+        // The first one of an index, whatever the server believes of the table.
+        const ANY: &str =
+            "SELECT coalesce(min(q.wake_at) <= $1, false) FROM @queues q WHERE q.wake_at IS NOT NULL";
+        let time = millis(now);
+        let rows = session.query(ANY, &[(&time, Type::INT8)]).await?;
+        let mut is_more: bool = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+        while is_more {
+            is_more = self.wake_some(session, now).await?;
+        }
+        Ok(())
+    }
+
+    async fn wake_some(&self, session: &mut Session, now: Moment) -> Result<bool, Failure> {
+        const WHICH: &str = "SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
+            WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT $2 FOR UPDATE OF h SKIP LOCKED";
+        const WAKE: &str = "UPDATE @entries e SET ready = true \
+            WHERE e.queue = ANY($1) AND e.state = 0 AND NOT e.ready AND e.due <= $2";
+        const STEPPING: &str = "SELECT e.id FROM @entries e \
+            WHERE e.queue = ANY($1) AND e.state = 0 AND e.step IS NOT NULL AND e.step <= $2 ORDER BY e.id";
+        let known = self.begin(session, false).await?;
+        let (time, most) = (millis(now), MOST_WOKEN);
+        let rows = session.query(WHICH, &[(&time, Type::INT8), (&most, Type::INT8)]).await?;
+        let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
+        let mut queues: BTreeSet<QueueId> = BTreeSet::new();
+        for row in &rows {
+            queues.insert(queue_id(row.try_get(0)?));
+            loaded.locked.insert(rows::host_id(row.try_get(1)?));
+        }
+        if queues.is_empty() {
+            session.roll_back().await?;
+            return Ok(false);
+        }
+        let numbers: Vec<i32> = queues.iter().map(|queue| int(queue.0)).collect();
+        let second = rows::second(now);
+        session.execute(WAKE, &[(&numbers, Type::INT4_ARRAY), (&second, Type::INT8)]).await?;
+        let mut wants = Wants::default();
+        for row in session.query(STEPPING, &[(&numbers, Type::INT4_ARRAY), (&time, Type::INT8)]).await? {
+            wants.entries.insert(rows::entry_id(row.try_get(0)?));
+        }
+        let stepping: Vec<EntryId> = wants.entries.iter().copied().collect();
+        let how = Call {
+            settings: &self.settings,
+            catalog: &known.catalog,
+            is_alone: false,
+            waits_for_others: false,
+            minds_others: false,
+            log_lock: self.shared.lock_key("log"),
+        };
+        let hosts = loaded.locked.iter().copied().collect();
+        load::host_rows(session, &mut loaded, &hosts).await?;
+        load::load(session, &how, &mut loaded, wants).await?;
+        loaded.stepping = Some(stepping);
+        let mut view = self.view(now, 0, &known.catalog, loaded, &Taken::new(&self.numbers));
+        engine::wake(&mut view, now).map_err(Failure::Call)?;
+        flush::flush(session, &view, &queues).await?;
+        session.commit().await?;
+        Ok(i64::try_from(rows.len()) == Ok(MOST_WOKEN))
+    }
+}

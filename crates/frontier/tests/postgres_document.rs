@@ -1,0 +1,301 @@
+//! The SQL of document 001 works on a live store as it is written, and its functions agree with those in Rust.
+
+#![allow(
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that cannot go on has failed, and the names say it"
+)]
+
+mod common;
+
+use common::sql::{Beside, HOME, link};
+use forager_core::hierarchy::{Found, Mode, Pages, Priority, Sighting, effective, priority};
+use forager_core::order::Order;
+use forager_core::url::{FetchUrl, IdentityOptions};
+use forager_frontier::Frontier as _;
+use forager_frontier::verbs::Page;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// A part of the document, by its name.
+fn part(name: &str) -> &'static str {
+    let parts = include_str!("cases/document-001.sql").split("\n--- ");
+    let mut named = parts.filter_map(|part| part.split_once('\n'));
+    named.find(|(known, _)| *known == name).expect("the document has it").1
+}
+
+const FUNCTIONS: [&str; 3] =
+    ["update_page_priority", "update_job_page_priorities", "task_created_update_priority"];
+
+#[tokio::test]
+async fn the_statements_of_the_document_are_taken_as_they_are() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    for name in ["view"].into_iter().chain(FUNCTIONS) {
+        beside.sql.batch_execute(part(name)).await.unwrap_or_else(|cause| panic!("{name}: {cause:?}"));
+    }
+    // Its trigger is there, as one that a view can have.
+    assert!(beside.refused(part("trigger")).await.contains("\"tasks\" is a view"));
+    assert_eq!(
+        beside.told("tgname", "FROM pg_trigger WHERE tgrelid = 'tasks'::regclass AND tgfoid = 'task_created_update_priority'::regproc").await,
+        ["trigger_task_priority_update"]
+    );
+    // With the functions of the document in place of ours, the queue is what it was.
+    let first = beside.add("acme", "acme.example", "/a", ("link", Some("acme.example/"))).await;
+    beside.add("acme", "acme.example", "/b", ("link", Some("acme.example/a"))).await;
+    beside.add("acme", "acme.example", "/map", ("sitemap", None)).await;
+    beside.rows("SELECT update_job_page_priorities('acme')", &[]).await;
+    beside.rows("SELECT update_page_priority($1, 'sitemap')", &[&first]).await;
+    assert_eq!(
+        beside.told("path, effective_priority", "FROM prioritized_pending_tasks ORDER BY id").await,
+        ["/ 1.000", "/a 0.800", "/b 0.640", "/map 0.500"]
+    );
+    for url in [
+        "https://acme.example/",
+        "https://acme.example/a",
+        "https://acme.example/b",
+        "https://acme.example/map",
+    ] {
+        assert_eq!(beside.fetch(200, Vec::new()).await.0.url, url);
+    }
+    beside.is_sound().await;
+}
+
+#[tokio::test]
+async fn its_queries_find_the_tasks_and_lock_no_more() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    beside.fetch(200, Vec::new()).await;
+    for url in ["https://acme.example/a", "https://acme.example/b"] {
+        beside.now += jiff::SignedDuration::from_secs(1);
+        let page = Page {
+            collection: "acme".into(),
+            source: Some(HOME.into()),
+            links: vec![link(url)],
+            ..Page::default()
+        };
+        beside.store.discover(&[page], beside.now).await.unwrap();
+    }
+    // Both are due, though the clock of the database is behind that of the store.
+    beside.sql.batch_execute("UPDATE entries SET ready = state = 0").await.unwrap();
+    beside.sql.batch_execute("UPDATE pages SET priority_score = 0.95 WHERE path = '/b'").await.unwrap();
+    for (name, expected) in [("acquisition, first in first out", "/a"), ("acquisition, by priority", "/b")] {
+        beside.sql.batch_execute("BEGIN").await.unwrap();
+        let rows = beside.rows(part(name), &[&"acme"]).await;
+        assert_eq!(rows.len(), 1, "{name}");
+        assert_eq!(rows[0].get::<_, &str>("path"), expected, "{name}");
+        assert_eq!(rows[0].get::<_, &str>("source_url"), HOME, "{name}");
+        let locked = "FROM pg_locks l JOIN pg_class c ON c.oid = l.relation WHERE l.pid = pg_backend_pid() \
+            AND l.mode = 'RowShareLock' AND c.relkind = 'r' AND c.relname <> 'loose_pages'";
+        assert_eq!(
+            beside.told("relname", locked).await,
+            ["entries"],
+            "{name}: hosts, queues and jobs stay free"
+        );
+        beside.sql.batch_execute("ROLLBACK").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_priority_is_that_of_rust() {
+    let beside = Beside::new().await;
+    let all = "SELECT p, t, h, s, found_priority(h, t, p, s) FROM (SELECT generate_series(0, 1000) UNION ALL SELECT NULL) n (p), \
+        unnest(ARRAY['link', 'header', 'sitemap', 'manual', '', NULL]) t, unnest(ARRAY[true, false]) h, unnest(ARRAY[true, false]) s";
+    for row in beside.rows(all, &[]).await {
+        let source = row
+            .get::<_, Option<i32>>(0)
+            .map(|source| Priority::from_thousandths(source.try_into().unwrap()).unwrap());
+        let (kind, is_homepage, is_from_homepage): (Option<&str>, bool, bool) =
+            (row.get(1), row.get(2), row.get(3));
+        let found = match kind {
+            Some("link") => Found::Link { source, in_homepage_header: false },
+            Some("header") => Found::Link { source, in_homepage_header: is_from_homepage },
+            Some("sitemap") => Found::Sitemap,
+            _ => Found::Otherwise,
+        };
+        let expected = i32::from(priority(is_homepage, found).thousandths());
+        assert_eq!(row.get::<_, i32>(4), expected, "{source:?} {kind:?} {is_homepage} {is_from_homepage}");
+    }
+    let linked = "SELECT p, n, linked_priority(p, n) FROM generate_series(0, 1000) p, unnest(ARRAY[0, 1, 2, 3, 99, 1000]) n";
+    for row in beside.rows(linked, &[]).await {
+        let best = Priority::from_thousandths(row.get::<_, i32>(0).try_into().unwrap()).unwrap();
+        let sources = usize::try_from(row.get::<_, i32>(1)).unwrap();
+        let expected = i32::from(effective(Mode::Linked, best, sources).thousandths());
+        assert_eq!(row.get::<_, i32>(2), expected, "{best} {sources}");
+    }
+}
+
+const HOSTS: [&str; 3] = ["acme.example", "www.acme.example", "other.example"];
+const PATHS: [&str; 6] = ["/", "/a", "/b", "/a/c", "/a?q=1", "/%7Ed"];
+const TYPES: [&str; 5] = ["link", "header", "sitemap", "manual", "redirect"];
+
+/// A page that was found: host and path; how; and on which page, as somebody wrote it.
+type Find = ((usize, usize), usize, Option<(usize, usize, usize)>);
+
+fn finds() -> impl Strategy<Value = Find> {
+    let page = || (0..HOSTS.len(), 0..PATHS.len());
+    let source = prop::option::weighted(0.8, (0..HOSTS.len(), 0..PATHS.len(), 0..5_usize));
+    (page(), 0..TYPES.len(), source)
+}
+
+/// One page, written in different ways.
+fn written(host: &str, path: &str, way: usize) -> String {
+    match way {
+        0 => format!("https://{host}{path}"),
+        1 => format!("HTTP://{}:80{path}#top", host.to_uppercase()),
+        2 => format!("{host}{path}"),
+        3 => format!("https://me@{host}:443/x/..{}", path.replace("%7E", "~")),
+        _ => format!("//{host}{path}"),
+    }
+}
+
+/// The same finds, taken in by SQL and by Rust: after each, the page has the same priority in both.
+async fn compare(beside: &Beside, job: &str, mode: Mode, finds: &[Find]) -> Result<(), TestCaseError> {
+    let order = match mode {
+        Mode::Hierarchy => Order::Hierarchy,
+        Mode::Fifo => Order::Fifo,
+        Mode::Linked => Order::Linked,
+    };
+    beside.start(job, HOME, order).await;
+    let mut pages = Pages::new(mode);
+    let seed = Sighting { url: HOME.into(), source_type: "seed".into(), source: None, in_header: false };
+    pages.see(&seed).unwrap();
+    for (index, &((host, path), kind, source)) in finds.iter().enumerate() {
+        let (host, path, kind) = (HOSTS[host], PATHS[path], TYPES[kind]);
+        let source = source.map(|(host, path, way)| written(HOSTS[host], PATHS[path], way));
+        let known = page(beside, job, host, path).await;
+        let source_id = match &source {
+            Some(source) => {
+                let url = FetchUrl::parse_lenient(source).unwrap().identity(&IdentityOptions::default());
+                page(beside, job, url.host(), &url.as_str()[url.as_str().find(url.path()).unwrap()..]).await
+            }
+            None => None,
+        };
+        // By turns: a task is inserted, or the function of the document is called where it can say the same.
+        let id = match (known, source_id) {
+            (Some(known), Some(source)) if index % 2 == 0 => {
+                beside.rows("SELECT update_page_priority($1, $2, $3)", &[&known, &kind, &source]).await;
+                known
+            }
+            (Some(known), None) if index % 2 == 0 && source.is_none() => {
+                beside.rows("SELECT update_page_priority($1, $2)", &[&known, &kind]).await;
+                known
+            }
+            _ => beside.add(job, host, path, (kind, source.as_deref())).await,
+        };
+        let sighting = Sighting {
+            url: format!("https://{host}{path}"),
+            source_type: if kind == "header" { "link" } else { kind }.into(),
+            source,
+            in_header: kind == "header",
+        };
+        let expected = pages.see(&sighting).unwrap();
+        let scored = beside.told("priority_score", &format!("FROM pages WHERE id = {id}")).await;
+        prop_assert_eq!(&scored, &[expected.to_string()], "{:?} in {:?}", sighting, mode);
+    }
+    let total = beside.told("total_pages", &format!("FROM jobs WHERE id = '{job}'")).await;
+    prop_assert_eq!(total, [pages.len().to_string()]);
+    Ok(())
+}
+
+/// The number of a page of a job.
+async fn page(beside: &Beside, job: &str, host: &str, path: &str) -> Option<i32> {
+    let find = "SELECT p.id FROM pages p JOIN domains d ON d.id = p.domain_id WHERE p.job_id = $1 AND d.name = $2 AND p.path = $3";
+    beside.rows(find, &[&job, &host, &path.replace("%7E", "~")]).await.first().map(|row| row.get(0))
+}
+
+#[test]
+fn sql_and_rust_agree_whatever_is_found() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let beside = runtime.block_on(Beside::new());
+    let mut runner = TestRunner::new(Config { cases: 10, failure_persistence: None, ..Config::default() });
+    let jobs = std::sync::atomic::AtomicU32::new(0);
+    let ran = runner.run(&prop::collection::vec(finds(), 1..20), |finds| {
+        for mode in [Mode::Hierarchy, Mode::Fifo, Mode::Linked] {
+            let job = format!("job {}", jobs.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+            runtime.block_on(compare(&beside, &job, mode, &finds))?;
+        }
+        Ok(())
+    });
+    ran.unwrap_or_else(|failure| panic!("{failure}"));
+    runtime.block_on(beside.is_sound());
+}
+
+/// Addresses that SQL has to read: with whatever people write into a path and a query.
+fn addresses() -> impl Strategy<Value = String> {
+    let scheme =
+        prop::sample::select(vec!["http://", "https://", "HTTP:\\\\", "https:///", "", "//", "ftp://"]);
+    let user = prop::sample::select(vec!["", "", "", "me@", "me:pw@"]);
+    let host = prop::sample::select(vec![
+        "acme.example",
+        "WWW.Acme.Example.",
+        "a_b.x-y.example",
+        "127.0.0.1",
+        "localhost",
+    ]);
+    let port = prop::sample::select(vec!["", "", ":80", ":443", ":8080", ":", ":00080", ":0", ":65536"]);
+    let piece = prop::sample::select(vec![
+        "/",
+        "\\",
+        "a",
+        "B",
+        ".",
+        "..",
+        "%2e",
+        "%2E%2e",
+        "~",
+        "%7e",
+        "%41",
+        "%zz",
+        "%",
+        "%C3%A9",
+        "é",
+        " ",
+        "\t",
+        "\"",
+        "'",
+        "<",
+        "{",
+        "|",
+        "^",
+        "[",
+        "`",
+        "?",
+        "&",
+        "=",
+        "#",
+        "@",
+        ":",
+        ";",
+        "+",
+        "%2F",
+        "\u{1F600}",
+        "\u{7f}",
+    ]);
+    let rest = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
+    let start = prop::sample::select(vec!["", "/", "/", "/", "?", "#"]);
+    (scheme, user, host, port, start, rest).prop_map(|(scheme, user, host, port, start, rest)| {
+        let start = if start.is_empty() && !rest.is_empty() { "/" } else { start };
+        format!("{scheme}{user}{host}{port}{start}{rest}")
+    })
+}
+
+#[test]
+fn sql_and_rust_read_the_same_addresses() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let beside = runtime.block_on(Beside::new());
+    let mut runner = TestRunner::new(Config { cases: 3000, failure_persistence: None, ..Config::default() });
+    let ran = runner.run(&addresses(), |address| {
+        let rows = runtime
+            .block_on(beside.rows("SELECT url, identity, host, path FROM web_address($1)", &[&address]));
+        let read = |column: usize| rows[0].get::<_, Option<&str>>(column);
+        let url = FetchUrl::parse_lenient(&address).ok();
+        // A name with a user is requested with it; by SQL, without.
+        let identity = url.as_ref().map(|url| url.identity(&IdentityOptions::default()));
+        prop_assert_eq!(read(1), identity.as_ref().map(forager_core::url::Identity::as_str), "{:?}", address);
+        prop_assert_eq!(read(2), url.as_ref().map(FetchUrl::host), "{:?}", address);
+        if !address.contains('@') {
+            prop_assert_eq!(read(0), url.as_ref().map(FetchUrl::as_str), "{:?}", address);
+        }
+        Ok(())
+    });
+    ran.unwrap_or_else(|failure| panic!("{failure}"));
+}

@@ -1,0 +1,270 @@
+//! Jobs, pages and tasks under the names that SQL users know: what Forager does is what these show, and what is added
+//! here is crawled.
+
+#![allow(
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that cannot go on has failed, and the names say it"
+)]
+
+mod common;
+
+use common::sql::{Beside, HOME, link};
+use forager_core::hierarchy::Priority;
+use forager_core::order::Order;
+use forager_frontier::Frontier as _;
+use forager_frontier::entry::How;
+use forager_frontier::verbs::{JobState, Link, ListFilter, Steer};
+
+#[tokio::test]
+async fn a_job_of_forager_is_what_the_views_show() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    let links = vec![
+        Link { in_header: true, ..link("https://acme.example/shop") },
+        link("https://acme.example/about?a=1"),
+        Link { how: How::Sitemap, ..link("https://acme.example/map") },
+        link("https://www.acme.example/"),
+    ];
+    beside.fetch(200, links).await;
+    let (failed, _) = beside.fetch(403, Vec::new()).await;
+    assert_eq!(failed.url, "https://www.acme.example/", "hosts take turns");
+    let running = beside.lease().await.unwrap();
+    assert_eq!(running.url, "https://acme.example/shop");
+    let (tried, _) = beside.fetch(503, Vec::new()).await;
+    assert_eq!(tried.url, "https://acme.example/about?a=1");
+    assert_eq!(
+        beside
+            .told(
+                "d.name, p.path, p.priority_score, p.rank, p.job_id",
+                "FROM pages p JOIN domains d ON d.id = p.domain_id ORDER BY p.id"
+            )
+            .await,
+        [
+            "acme.example / 1.000 5 acme",
+            "acme.example /shop 0.900 5 acme",
+            "acme.example /about?a=1 0.800 4 acme",
+            "acme.example /map 0.500 3 acme",
+            "www.acme.example / 1.000 5 acme"
+        ]
+    );
+    assert_eq!(
+        beside
+            .told("job_id, path, status, retry_count, source_type, source_url", "FROM tasks ORDER BY id")
+            .await,
+        [
+            "acme / completed 0 seed",
+            "acme /shop running 0 link https://acme.example/",
+            "acme /about?a=1 waiting 1 link https://acme.example/",
+            "acme /map pending 0 sitemap https://acme.example/",
+            "acme / failed 1 link https://acme.example/",
+        ]
+    );
+    let jobs =
+        "j.id, d.name, j.status, j.prioritization_mode, j.total_pages, j.completed_tasks, j.failed_tasks";
+    let from = "FROM jobs j JOIN domains d ON d.id = j.domain_id";
+    assert_eq!(beside.told(jobs, from).await, ["acme acme.example running hierarchy 5 1 1"]);
+    assert_eq!(
+        beside.told("path, effective_priority", "FROM prioritized_pending_tasks").await,
+        ["/map 0.500"]
+    );
+    for (steer, status) in
+        [(Steer::Pause, "paused"), (Steer::Resume, "running"), (Steer::Cancel, "cancelled")]
+    {
+        beside.store.steer_job("acme", steer, beside.now).await.unwrap();
+        assert_eq!(beside.told("status", "FROM jobs").await, [status]);
+    }
+    assert_eq!(
+        beside.told("count(*)", "FROM tasks WHERE created_at > now() - interval '1 minute'").await,
+        ["5"]
+    );
+}
+
+#[tokio::test]
+async fn ranks_are_those_of_people() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    let pages: Vec<Link> = (1..1700).map(|page| link(&format!("https://acme.example/{page}"))).collect();
+    let page = forager_frontier::verbs::Page {
+        collection: "acme".into(),
+        source: Some(HOME.into()),
+        links: pages,
+        ..Default::default()
+    };
+    beside.store.discover(&[page], beside.now).await.unwrap();
+    assert_eq!(
+        beside.told("rank, count(*)", "FROM pages GROUP BY rank ORDER BY rank").await,
+        ["1360 1699", "1700 1"]
+    );
+    let priority = Priority::from_thousandths(800).unwrap();
+    assert_eq!((Priority::MAX.rank(1700), priority.rank(1700)), (1700, 1360));
+}
+
+#[tokio::test]
+async fn a_task_inserted_by_sql_is_crawled() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    let id = beside.add("acme", "ACME.example", "/b/../a%7e b", ("link", Some("acme.example/"))).await;
+    let seen = "path, status, source_type, source_url, retry_count";
+    assert_eq!(
+        beside.told(seen, &format!("FROM tasks WHERE id = {id}")).await,
+        ["/a~%20b pending link https://acme.example/ 0"]
+    );
+    assert_eq!(beside.told("total_pages", "FROM jobs").await, ["2"]);
+    assert_eq!(beside.told("count(*)", "FROM loose_pages").await, ["0"]);
+    beside.is_sound().await;
+    beside.fetch(200, Vec::new()).await;
+    let leased = beside.lease().await.unwrap();
+    assert_eq!((leased.url.as_str(), leased.depth), ("https://acme.example/a%7e%20b", 1));
+    assert_eq!((leased.priority.thousandths(), leased.seed.as_deref()), (800, Some(HOME)));
+    let report =
+        forager_frontier::verbs::Report { token: leased.token.0, status: Some(200), ..Default::default() };
+    beside.store.complete(&[report], beside.now).await.unwrap();
+    assert_eq!(beside.store.jobs(beside.now).await.unwrap()[0].state, JobState::Finished);
+    assert_eq!(beside.told("status, completed_tasks", "FROM jobs").await, ["completed 2"]);
+    // A job that had nothing left has something again.
+    beside.add("acme", "acme.example", "/late", ("sitemap", None)).await;
+    assert_eq!(beside.lease().await.unwrap().url, "https://acme.example/late");
+    beside.is_sound().await;
+}
+
+#[tokio::test]
+async fn a_page_has_one_task_in_each_job() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    beside.start("other", "http://acme.example:8080/", Order::Hierarchy).await;
+    let first = beside.add("acme", "acme.example", "/a", ("other", None)).await;
+    assert_eq!(
+        beside.add("acme", "acme.example", "/a", ("sitemap", None)).await,
+        first,
+        "it is raised, and stays one"
+    );
+    assert_eq!(beside.told("priority_score", &format!("FROM pages WHERE id = {first}")).await, ["0.500"]);
+    let other = "INSERT INTO tasks (job_id, page_id) VALUES ('other', $1) RETURNING id, page_id";
+    let row = &beside.rows(other, &[&first]).await[0];
+    let (task, page): (i32, i32) = (row.get(0), row.get(1));
+    assert_eq!(task, page);
+    assert_ne!(task, first, "each job has pages of its own");
+    assert_eq!(
+        beside.told("job_id, path, source_type", "FROM tasks ORDER BY id").await,
+        ["acme / seed", "other / seed", "acme /a other", "other /a other"]
+    );
+    let filter = ListFilter { collection: Some("other".into()), limit: 9, ..ListFilter::default() };
+    let listed = beside.store.list(&filter, beside.now).await.unwrap();
+    assert_eq!(listed.entries[1].url, "http://acme.example:8080/a", "at the port of the job");
+    beside.is_sound().await;
+}
+
+#[tokio::test]
+async fn setting_a_priority_has_a_page_crawled_sooner() {
+    for (order, expected) in
+        [(Order::Hierarchy, ["/b", "/a"]), (Order::Linked, ["/b", "/a"]), (Order::Fifo, ["/a", "/b"])]
+    {
+        let mut beside = Beside::with_job(order).await;
+        beside.fetch(200, vec![link("https://acme.example/a"), link("https://acme.example/b")]).await;
+        let set = "UPDATE pages SET priority_score = 0.9 WHERE path = '/b' AND job_id = 'acme'";
+        beside.sql.batch_execute(set).await.unwrap();
+        beside.sql.batch_execute("UPDATE pages SET priority_score = 0.2 WHERE path = '/b'").await.unwrap();
+        let score = if order == Order::Fifo { "0.000" } else { "0.900" };
+        assert_eq!(beside.told("priority_score", "FROM pages WHERE path = '/b'").await, [score], "{order}");
+        for path in expected {
+            let (leased, _) = beside.fetch(200, Vec::new()).await;
+            assert_eq!(leased.url, format!("https://acme.example{path}"), "{order}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_steered_by_sql() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    beside.sql.batch_execute("UPDATE jobs SET status = 'paused' WHERE id = 'acme'").await.unwrap();
+    assert_eq!(beside.lease().await, None);
+    assert_eq!(beside.store.jobs(beside.now).await.unwrap()[0].state, JobState::Paused);
+    beside.sql.batch_execute("UPDATE jobs SET status = 'running'").await.unwrap();
+    assert_eq!(beside.lease().await.unwrap().url, HOME);
+    beside.sql.batch_execute("UPDATE jobs SET status = 'cancelled'").await.unwrap();
+    assert_eq!(beside.store.jobs(beside.now).await.unwrap()[0].state, JobState::Cancelled);
+    assert_eq!(beside.refused("UPDATE jobs SET status = 'running'").await, "job 'acme' is cancelled");
+}
+
+#[tokio::test]
+async fn a_task_can_be_deleted_while_nobody_has_it() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    beside.fetch(200, vec![link("https://acme.example/a"), link("https://acme.example/b")]).await;
+    beside.sql.batch_execute("DELETE FROM tasks WHERE path IN ('/', '/a')").await.unwrap();
+    beside.is_sound().await;
+    assert_eq!(beside.lease().await.unwrap().url, "https://acme.example/b");
+    let refused = beside.refused("DELETE FROM tasks").await;
+    assert!(refused.ends_with("is being fetched"), "{refused}");
+    assert_eq!(beside.lease().await, None);
+}
+
+#[tokio::test]
+async fn what_sql_cannot_do_is_refused_in_plain_words() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    beside.start("risky", "https://risk.example/", Order::Risk).await;
+    beside.add("acme", "acme.example", "/a", ("other", None)).await;
+    beside
+        .sql
+        .batch_execute(
+            "INSERT INTO pages (domain_id, path) SELECT domain_id, '/loose' FROM jobs WHERE id = 'acme'",
+        )
+        .await
+        .unwrap();
+    let cases = [
+        (
+            "INSERT INTO jobs (id) VALUES ('x')",
+            "a job is more than a row: it has seeds, a scope and an order",
+        ),
+        ("DELETE FROM jobs", "a job goes with its seeds and its profile"),
+        ("UPDATE jobs SET total_pages = 1700", "of a job only status can be set"),
+        (
+            "UPDATE jobs SET status = 'completed'",
+            "the status of a job can be set to running, paused or cancelled, not to 'completed'",
+        ),
+        (
+            "INSERT INTO domains (name) VALUES ('https://acme.example')",
+            "'https://acme.example' is not the name of a host",
+        ),
+        (
+            "INSERT INTO domains (name) VALUES ('acme.example:8080')",
+            "'acme.example:8080' is not the name of a host",
+        ),
+        ("INSERT INTO domains (name) VALUES (NULL)", "NULL is not the name of a host"),
+        ("UPDATE domains SET name = 'x.example'", "a domain stays as it is"),
+        ("DELETE FROM domains", "a domain stays as it is"),
+        ("INSERT INTO pages (domain_id, path) VALUES (999, '/')", "there is no domain 999"),
+        ("INSERT INTO pages (domain_id, path) SELECT min(id), 'a' FROM domains", "'a' is not a path"),
+        ("UPDATE pages SET path = '/x' WHERE path = '/a'", "of a page only priority_score can be set"),
+        (
+            "UPDATE pages SET priority_score = 1.001 WHERE path = '/a'",
+            "priority_score is 1.001 and has to be from 0 to 1",
+        ),
+        ("INSERT INTO tasks (job_id, page_id) SELECT 'none', min(id) FROM pages", "there is no job 'none'"),
+        ("INSERT INTO tasks (job_id, page_id) VALUES ('acme', 999)", "there is no page 999"),
+        (
+            "INSERT INTO tasks (job_id, page_id, status) SELECT 'acme', min(id), 'running' FROM pages",
+            "a new task is pending, not running",
+        ),
+        (
+            "INSERT INTO tasks (job_id, page_id) SELECT 'risky', min(id) FROM pages",
+            "job 'risky' orders its pages by risk, which takes more than SQL knows",
+        ),
+        (
+            "UPDATE tasks SET status = 'running'",
+            "a task is claimed and completed through Forager, which keeps the pace at each host",
+        ),
+    ];
+    for (statement, expected) in cases {
+        assert_eq!(beside.refused(statement).await, expected, "{statement}");
+    }
+    let refused = beside.refused("DELETE FROM pages WHERE path = '/a'").await;
+    assert!(refused.ends_with("has a task"), "{refused}");
+    beside.sql.batch_execute("DELETE FROM pages WHERE path = '/loose'").await.unwrap();
+    beside.is_sound().await;
+}
+
+#[tokio::test]
+async fn everything_in_the_schema_has_a_comment() {
+    let beside = Beside::new().await;
+    let relations = "FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v') AND obj_description(c.oid, 'pg_class') IS NULL";
+    assert_eq!(beside.told("relname", relations).await, [""; 0]);
+    let functions = "FROM pg_proc p WHERE pronamespace = current_schema()::regnamespace AND obj_description(p.oid, 'pg_proc') IS NULL";
+    assert_eq!(beside.told("proname", functions).await, [""; 0]);
+}
