@@ -1,6 +1,7 @@
 //! Many workers share one crawl through PostgreSQL: tasks of several processes, and processes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::print_stdout, reason = "a child tells its parent what it did")]
 
 mod common;
 
@@ -17,7 +18,7 @@ use forager_core::scope::extent::Kind as Scope;
 use forager_core::time::Interval;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind, Limits};
 use forager_frontier::verbs::{Link, NewJob, Page};
-use forager_frontier::{Frontier, Moment, Postgres, Settings};
+use forager_frontier::{Frontier, Moment, Postgres, PostgresOptions, Settings};
 
 /// Hosts that may be asked at any time, so that whatever is queued can be claimed.
 fn impolite() -> Settings {
@@ -169,7 +170,8 @@ fn child() {
     let notes = apart(async move {
         let (url, _) = address.split_once("&schema=").unwrap();
         let floor = Floor::new(Sequences(client(url).await));
-        let store = Postgres::connect(&address, Settings::default(), Default::default()).await.unwrap();
+        let store =
+            Postgres::connect(&address, Settings::default(), PostgresOptions::default()).await.unwrap();
         floor.work(&store, number, enough).await;
         floor.take_notes()
     });
