@@ -24,7 +24,6 @@ mod wants;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
 
 use deadpool_postgres::PoolError;
 use tokio::sync::watch;
@@ -36,7 +35,7 @@ pub use address::PostgresOptions;
 pub use migrate::{Applied, Migration};
 
 use self::address::tls;
-use self::failure::{Failure, describe, is_conflict, is_lost};
+use self::failure::{Failure, describe, is_about_tables, is_conflict, is_lost};
 use self::loaded::{Changes, Loaded};
 use self::numbers::{Numbered, Taken};
 use self::session::{Session, Statement};
@@ -81,7 +80,10 @@ pub(super) struct Call<'a> {
     settings: &'a Settings,
     catalog: &'a Catalog,
     is_alone: bool,
+    /// Whether it begins by waiting for others.
     waits_for_others: bool,
+    /// Whether it runs again when others are at what could be claimed.
+    minds_others: bool,
     log_lock: i64,
 }
 
@@ -90,7 +92,8 @@ pub(super) struct Call<'a> {
 struct Attempt {
     locks: BTreeSet<HostId>,
     is_alone: bool,
-    waits_for_others: bool,
+    /// How often others were at what could be claimed.
+    waits: u32,
     /// Failures in a row that time may mend.
     failures: u32,
     since: Option<std::time::Instant>,
@@ -322,7 +325,9 @@ impl Postgres {
             settings: &self.settings,
             catalog: &known.catalog,
             is_alone: attempt.is_alone,
-            waits_for_others: attempt.waits_for_others,
+            waits_for_others: attempt.waits > 0,
+            // Not for ever: what others have opened, whose clocks are ahead, may not be open to this one.
+            minds_others: !attempt.is_alone && attempt.waits < MOST_TRIES,
             log_lock: self.shared.lock_key("log"),
         };
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
@@ -384,29 +389,37 @@ impl Postgres {
 
     /// Whether a transaction whose end was not heard of was committed.
     async fn is_committed(&self, transaction: &str) -> Result<bool, Failure> {
-        const FATE: &str = "SELECT pg_xact_status($1::text::xid8)";
-        for pause in (0..).map(|round| Duration::from_millis(50 << round.min(6))) {
-            let Ok(session) = self.shared.session().await else {
-                tokio::time::sleep(pause).await;
-                continue;
-            };
-            match session.query(FATE, &[(&transaction, Type::TEXT)]).await {
-                Ok(rows) => {
-                    let fate: Option<String> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
-                    match fate.as_deref() {
-                        Some("committed") => return Ok(true),
-                        Some("in progress") => {}
-                        _ => return Ok(false),
-                    }
+        let mut attempt = Attempt::default();
+        loop {
+            let problem = match self.fate(transaction).await {
+                Ok(Some(is_committed)) => return Ok(is_committed),
+                Ok(None) => "it is still being committed".to_owned(),
+                Err(Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)))
+                    if is_lost(&cause) =>
+                {
+                    describe(&cause)
                 }
-                // A server that took over knows nothing of a transaction that never reached it.
-                Err(cause) if cause.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => return Ok(false),
-                Err(cause) if is_lost(&cause) => {}
-                Err(cause) => return Err(cause.into()),
-            }
-            tokio::time::sleep(pause).await;
+                Err(failure) => return Err(failure),
+            };
+            let problem = format!("whether a change was made is not known: {problem}");
+            self.shared.pause(&mut attempt, &problem).await.map_err(Failure::Call)?;
         }
-        Ok(false)
+    }
+
+    /// Whether a transaction was committed; none if it is not through.
+    async fn fate(&self, transaction: &str) -> Result<Option<bool>, Failure> {
+        const FATE: &str = "SELECT pg_xact_status($1::text::xid8)";
+        let session = self.shared.session().await?;
+        let rows = match session.query(FATE, &[(&transaction, Type::TEXT)]).await {
+            // A server that took over knows nothing of a transaction that never reached it.
+            Err(cause) if cause.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => return Ok(Some(false)),
+            rows => rows?,
+        };
+        let fate: Option<String> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
+        Ok(match fate.as_deref() {
+            Some("in progress") => None,
+            fate => Some(fate == Some("committed")),
+        })
     }
 
     /// Decides whether a call is tried again.
@@ -423,7 +436,7 @@ impl Postgres {
                 Ok(())
             }
             Failure::OthersAreAtIt => {
-                attempt.waits_for_others = true;
+                attempt.waits += 1;
                 Ok(())
             }
             Failure::Unsure => Ok(()),
@@ -434,7 +447,13 @@ impl Postgres {
             Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) if is_lost(&cause) => {
                 self.shared.pause(attempt, &describe(&cause)).await
             }
-            Failure::Database(cause) => Err(Error::Database { problem: describe(&cause) }),
+            Failure::Database(cause) => {
+                if is_about_tables(&cause) {
+                    // Another version of the program may have changed them meanwhile.
+                    self.shared.ensure_migrated().await?;
+                }
+                Err(Error::Database { problem: describe(&cause) })
+            }
             Failure::Pool(cause) => Err(Error::Database { problem: cause.to_string() }),
         }
     }

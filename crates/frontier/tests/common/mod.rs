@@ -5,6 +5,7 @@
 pub mod agree;
 pub mod audit;
 pub mod calls;
+pub mod heard;
 pub mod postgres;
 pub mod shop;
 pub mod sql;

@@ -1,5 +1,6 @@
 //! A schema for each test, on the server that `make test` starts.
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use forager_frontier::conformance::Place;
@@ -12,6 +13,34 @@ pub fn server() -> String {
     std::env::var("FORAGER_TEST_POSTGRES").expect(
         "FORAGER_TEST_POSTGRES names no server: run `make test`, or `scripts/postgres run cargo test`",
     )
+}
+
+/// A server of the test's own.
+pub struct Cluster {
+    pub folder: String,
+    pub url: String,
+}
+
+pub fn script(words: &[&str]) -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres");
+    let output = Command::new(path).args(words).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "scripts/postgres {words:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+impl Cluster {
+    pub fn start() -> Self {
+        let folder = std::env::temp_dir().join(format!("forager-test-{:016x}", rand::random::<u64>()));
+        let folder = folder.display().to_string();
+        let url = script(&["start", &folder]);
+        Self { folder, url }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        script(&["stop", &self.folder]);
+    }
 }
 
 /// A schema of its own. It stays: the whole server is thrown away when the tests are through.

@@ -164,6 +164,11 @@ impl<C: Clock> Floor<C> {
         Self { clock, completed: AtomicU64::new(0), notes: Mutex::default() }
     }
 
+    /// How many reports were made.
+    pub fn completed(&self) -> u64 {
+        self.completed.load(Ordering::SeqCst)
+    }
+
     pub fn take_notes(&self) -> Vec<Note> {
         std::mem::take(&mut self.notes.lock().unwrap())
     }
@@ -184,7 +189,7 @@ impl<C: Clock> Floor<C> {
     /// Leases as long as there is not enough done.
     pub async fn work(&self, store: &dyn Frontier, seed: u64, until: u64) {
         let mut random = Pcg64::seed_from_u64(seed);
-        while self.completed.load(Ordering::SeqCst) < until {
+        while self.completed() < until {
             let request = request(4, 2);
             let step = random.random_range(0..40);
             let call = |now: Moment| store.lease(&request, now.timestamp());

@@ -50,7 +50,24 @@ pub(super) fn is_lost(cause: &PgError) -> bool {
         return cause.is_closed()
             || std::error::Error::source(cause).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
     };
-    code.code().starts_with("08") || code.code().starts_with("57P")
+    // A server that has no room will have some again; one that ended a transaction for its idleness takes another.
+    let is_temporary =
+        [SqlState::TOO_MANY_CONNECTIONS, SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT].contains(code);
+    is_temporary || code.code().starts_with("08") || code.code().starts_with("57P")
+}
+
+/// Whether the tables are not those that this program knows.
+pub(super) fn is_about_tables(cause: &PgError) -> bool {
+    cause.code().is_some_and(|code| {
+        [
+            SqlState::UNDEFINED_TABLE,
+            SqlState::UNDEFINED_COLUMN,
+            SqlState::UNDEFINED_FUNCTION,
+            SqlState::INVALID_SCHEMA_NAME,
+            SqlState::FEATURE_NOT_SUPPORTED,
+        ]
+        .contains(code)
+    })
 }
 
 /// Whether others got in the way, so that it may work the next time.

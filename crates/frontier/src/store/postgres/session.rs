@@ -85,12 +85,13 @@ impl Session {
         first: [Statement<'_>; N],
     ) -> Result<Vec<Vec<Row>>, PgError> {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-        // For this transaction only: a pooler may give the next one to another connection.
-        const TIMEOUTS: &str = "SELECT set_config('statement_timeout', $1, true), \
-            set_config('idle_in_transaction_session_timeout', $1, true)";
+        // For this transaction only: a pooler may give the next one to another connection. Calls go by indexes even
+        // where the server believes that a table is small: it is not for long.
+        const SETTINGS: &str = "SELECT set_config('statement_timeout', $1, true), \
+            set_config('idle_in_transaction_session_timeout', $1, true), set_config('enable_seqscan', 'off', true)";
         self.is_open = true;
-        let timeouts = Statement::new(TIMEOUTS).with(timeout.as_millis().to_string(), Type::TEXT);
-        let statements: Vec<_> = [Statement::new(BEGIN), timeouts].into_iter().chain(first).collect();
+        let settings = Statement::new(SETTINGS).with(timeout.as_millis().to_string(), Type::TEXT);
+        let statements: Vec<_> = [Statement::new(BEGIN), settings].into_iter().chain(first).collect();
         self.run_all(&statements).await
     }
 

@@ -21,7 +21,9 @@ const MOST_WOKEN: i64 = 500;
 impl Postgres {
     /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
     pub(super) async fn wake(&self, session: &mut Session, now: Moment) -> Result<(), Failure> {
-        const ANY: &str = "SELECT EXISTS (SELECT 1 FROM @queues q WHERE q.wake_at <= $1)";
+        // The first one of an index, whatever the server believes of the table.
+        const ANY: &str =
+            "SELECT coalesce(min(q.wake_at) <= $1, false) FROM @queues q WHERE q.wake_at IS NOT NULL";
         let time = millis(now);
         let rows = session.query(ANY, &[(&time, Type::INT8)]).await?;
         let mut is_more: bool = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
@@ -64,6 +66,7 @@ impl Postgres {
             catalog: &known.catalog,
             is_alone: false,
             waits_for_others: false,
+            minds_others: false,
             log_lock: self.shared.lock_key("log"),
         };
         let hosts = loaded.locked.iter().copied().collect();

@@ -102,17 +102,19 @@ pub(super) async fn outlook(
     wanted: &Wanted,
     without: &BTreeSet<QueueId>,
 ) -> Result<(), Failure> {
-    const TAKEN: &str = "SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable \
-        AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) LIMIT 1";
-    const OPEN: &str = "SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.collection = ANY($1) AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-        AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at, q.id LIMIT 1";
-    const DUE: &str = "SELECT q.at FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.collection = ANY($1) AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-        AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at LIMIT 1";
-    const EXPIRY: &str = "SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
-        JOIN @hosts h ON h.id = q.host WHERE e.state = 1 AND q.collection = ANY($1) \
-        AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY e.leased_until LIMIT 1";
+    // In one statement, so that a queue that changes meanwhile is not missed: whether something can be claimed that was
+    // not, the host that opens first, and what is due and runs out first.
+    const LOOK: &str = "SELECT EXISTS (SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable \
+            AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3)), o.id, o.host, \
+        (SELECT q.at FROM @queues q JOIN @hosts h ON h.id = q.host \
+            WHERE q.collection = ANY($1) AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
+            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at LIMIT 1), \
+        (SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
+            JOIN @hosts h ON h.id = q.host WHERE e.state = 1 AND q.collection = ANY($1) \
+            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY e.leased_until LIMIT 1) \
+        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
+            WHERE q.collection = ANY($1) AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
+            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at, q.id LIMIT 1) o ON true";
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     let held = queue_numbers(without);
     let params = [
@@ -120,32 +122,24 @@ pub(super) async fn outlook(
         (&wanted.key as _, Type::TEXT),
         (&held as _, Type::INT4_ARRAY),
     ];
-    let (taken, open, due, expiry) = tokio::try_join!(
-        session.query(TAKEN, &params),
-        session.query(OPEN, &params),
-        session.query(DUE, &params),
-        session.query(EXPIRY, &params)
-    )?;
-    if !taken.is_empty() && !call.is_alone {
+    let rows = session.query(LOOK, &params).await?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    if row.try_get(0)? && call.minds_others {
         // What can be claimed and was not is held by others; nobody is told to wait for something else meanwhile.
         return Err(Failure::OthersAreAtIt);
     }
     let mut outlook = Outlook::default();
     let mut first_open = None;
-    if let Some(row) = open.first() {
-        let (queue, host) = (queue_id(row.try_get(0)?), host_id(row.try_get(1)?));
+    if let (Some(queue), Some(host)) = (row.try_get(1)?, row.try_get(2)?) {
+        let (queue, host) = (queue_id(queue), host_id(host));
         if !loaded.hosts.contains_key(&host) {
             host_rows(session, loaded, &BTreeSet::from([host])).await?;
         }
         first_open = Some(queue);
         outlook.first_open = Some(opens(call, loaded, queue, host));
     }
-    if let Some(row) = due.first() {
-        outlook.first_due = Some(moment_of_millis(row.try_get(0)?));
-    }
-    if let Some(row) = expiry.first() {
-        outlook.first_expiry = Some(moment_of_millis(row.try_get(0)?));
-    }
+    outlook.first_due = row.try_get::<_, Option<i64>>(3)?.map(moment_of_millis);
+    outlook.first_expiry = row.try_get::<_, Option<i64>>(4)?.map(moment_of_millis);
     let (wanted, without) = (wanted.clone(), without.clone());
     loaded.outlook = Some(Elsewhere { wanted, without, outlook, first_open });
     Ok(())

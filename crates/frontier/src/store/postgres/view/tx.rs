@@ -331,8 +331,10 @@ impl Tx for View {
         };
         let next = self.held_queues().filter(is_next).map(|queue| (self.turn_of(queue), queue)).min();
         let claims = self.loaded.claims.as_ref();
-        let is_sure =
-            claims.is_some_and(|claims| claims.is_all || next.is_some_and(|next| Some(next) <= claims.last));
+        let is_sure = claims.is_some_and(|claims| {
+            let are_enough = claims.is_all || claims.asked >= MOST_CLAIMS;
+            are_enough || next.is_some_and(|next| Some(next) <= claims.last)
+        });
         if !is_sure {
             let asked = claims.map_or(0, |claims| claims.asked);
             self.wants().claims = Some((wanted.clone(), (asked * 2).max(wanted.most).min(MOST_CLAIMS)));

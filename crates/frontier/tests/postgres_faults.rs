@@ -1,0 +1,304 @@
+//! What goes wrong with servers, connections and workers: the others go on, and nothing acknowledged is lost.
+//!
+//! `FORAGER_SOAK_ROUNDS` makes it longer.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use common::heard::{self, Heard, said_by};
+use common::postgres::{Cluster, InSchema, apart, client, new_database, script, sql};
+use common::setting;
+use common::shop::{Clock as _, Floor, Local, audit, begin, lives, see, start};
+use forager_frontier::host::HostSettings;
+use forager_frontier::verbs::{HostChange, LeaseRequest, Link, Page};
+use forager_frontier::{Frontier, Postgres, Settings};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64;
+
+/// Lets workers go about their work while something is done to them, and audits what they were told.
+fn under_load<F: Future<Output = ()> + Send>(
+    schema: InSchema,
+    enough: u64,
+    harm: impl FnOnce(Arc<Floor<Local>>) -> F + Send + 'static,
+) {
+    let stores: Vec<Arc<Postgres>> = (0..4).map(|_| Arc::new(schema.connect(Settings::default()))).collect();
+    apart(async move {
+        begin(&*stores[0]).await;
+        let floor = Arc::new(Floor::new(Local::new()));
+        let tasks = (0..8_usize).map(|worker| {
+            let (floor, store) = (floor.clone(), stores[worker % 4].clone());
+            tokio::spawn(async move { floor.work(&*store, worker as u64, enough).await })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        harm(floor.clone()).await;
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let notes = floor.take_notes();
+        audit(&lives(&notes), &Settings::default());
+        see(&*stores[0], &notes, floor.clock.tick(0).await).await;
+        schema.is_sound().await;
+    });
+}
+
+#[test]
+fn workers_go_on_when_the_server_crashes() {
+    let cluster = Cluster::start();
+    let folder = cluster.folder.clone();
+    let crashes = setting("FORAGER_SOAK_ROUNDS", 3) as u64;
+    under_load(InSchema::at(&cluster.url), (crashes + 1) * 40, move |floor| async move {
+        for crash in 1..=crashes {
+            while floor.completed() < crash * 40 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let folder = folder.clone();
+            tokio::task::spawn_blocking(move || script(&["crash", &folder])).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn workers_go_on_when_their_connections_are_cut() {
+    const CUT: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+        AND application_name = 'forager' ORDER BY random() LIMIT 1";
+    let url = new_database();
+    let enough = setting("FORAGER_SOAK_STEPS", 300) as u64;
+    under_load(InSchema::at(&url), enough, move |floor| async move {
+        let client = client(&url).await;
+        for _ in 0..40 {
+            client.query(CUT, &[]).await.unwrap();
+            let pause = rand::random_range(0..100);
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+        assert!(floor.completed() < enough, "the work was done before the last one was cut");
+    });
+}
+
+/// A page with links of its own.
+fn page(from: usize, count: usize) -> Page {
+    let links = (from..from + count)
+        .map(|number| Link { url: format!("https://new{}.example/{number}", number % 9), ..Link::default() });
+    let (collection, seed) = ("c".to_owned(), Some("https://h0.example/".to_owned()));
+    Page { collection, seed, links: links.collect(), ..Page::default() }
+}
+
+/// Waits until the server shows what a statement looks for; returns it.
+async fn shown(url: &str, statement: &str) -> String {
+    loop {
+        if let Some(found) = sql(url, statement).await.pop() {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// The transaction is committed and waits for a copy elsewhere, of which there is none; then the connection is cut.
+#[test]
+fn a_commit_that_nobody_was_told_of_is_not_made_twice() {
+    const WAITING: &str = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let cluster = Cluster::start();
+    let url = cluster.url.clone();
+    let mut schema = InSchema::at(&url);
+    // One connection at a time: who asks what became of a transaction needs the place of the lost one.
+    schema.options.connections = 1;
+    let store = Arc::new(schema.connect(Settings::default()));
+    apart(async move {
+        begin(&*store).await;
+        let before = store.stats(Some("c"), start().timestamp()).await.unwrap().remove(0);
+        sql(&url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'").await;
+        sql(&url, "SELECT pg_reload_conf()").await;
+        let caller = store.clone();
+        let call = tokio::spawn(async move {
+            let page = page(0, 20);
+            caller.discover(&[page], start().timestamp()).await
+        });
+        let pid = shown(&url, WAITING).await;
+        sql(&url, &format!("SELECT pg_terminate_backend({pid})")).await;
+        let found = call.await.unwrap().unwrap();
+        assert_eq!(found.len(), 20);
+        assert!(
+            found.iter().all(|link| format!("{:?}", link.action) == "Added"),
+            "as it was when it was done: {found:?}"
+        );
+        // And a lease: it is the one that the server knows, not a second one.
+        let caller = store.clone();
+        let call = tokio::spawn(async move {
+            let request = LeaseRequest { max: 1, ..LeaseRequest::default() };
+            caller.lease(&request, start().timestamp()).await
+        });
+        let pid = shown(&url, WAITING).await;
+        sql(&url, &format!("SELECT pg_terminate_backend({pid})")).await;
+        assert_eq!(call.await.unwrap().unwrap().leased.len(), 1);
+        sql(&url, "ALTER SYSTEM RESET synchronous_standby_names").await;
+        sql(&url, "SELECT pg_reload_conf()").await;
+        let after = store.stats(Some("c"), start().timestamp()).await.unwrap().remove(0);
+        assert_eq!((after.queued, after.in_flight), (before.queued + 19, 1));
+        schema.is_sound().await;
+    });
+    drop(cluster);
+}
+
+/// The connection is cut after COMMIT was sent, and before it was done.
+#[test]
+fn a_commit_that_was_cut_off_is_made_again() {
+    const COMMITTING: &str = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
+        AND application_name = 'forager' AND query = 'COMMIT' AND wait_event = 'PgSleep'";
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    let store = Arc::new(schema.connect(Settings::default()));
+    apart(async move {
+        begin(&*store).await;
+        let before = store.stats(Some("c"), start().timestamp()).await.unwrap().remove(0);
+        let name = &schema.options.schema;
+        let slow = format!(
+            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(20); RETURN NULL; END'; \
+             CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON {name}.entries DEFERRABLE INITIALLY DEFERRED \
+             FOR EACH ROW EXECUTE FUNCTION slow()"
+        );
+        sql(&url, &slow).await;
+        let caller = store.clone();
+        let call = tokio::spawn(async move { caller.discover(&[page(0, 1)], start().timestamp()).await });
+        let pid = shown(&url, COMMITTING).await;
+        sql(
+            &url,
+            "CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        )
+        .await;
+        sql(&url, &format!("SELECT pg_terminate_backend({pid})")).await;
+        assert_eq!(call.await.unwrap().unwrap().len(), 1);
+        let after = store.stats(Some("c"), start().timestamp()).await.unwrap().remove(0);
+        assert_eq!(after.queued, before.queued + 1);
+        schema.is_sound().await;
+    });
+}
+
+#[test]
+fn a_statement_that_takes_too_long_fails_and_the_next_call_works() {
+    let mut schema = InSchema::new();
+    schema.options.statement_timeout = Duration::from_millis(300);
+    let store = Arc::new(schema.connect(Settings::default()));
+    apart(async move {
+        begin(&*store).await;
+        let holder = client(&schema.url).await;
+        let lock = format!("BEGIN; SELECT 1 FROM {}.hosts FOR UPDATE", schema.options.schema);
+        holder.batch_execute(&lock).await.unwrap();
+        let settings = HostSettings { in_flight: Some(1), ..HostSettings::default() };
+        let changes = [HostChange { key: "h0.example".into(), collection: None, settings }];
+        let error = store.set_hosts(&changes, start().timestamp()).await.unwrap_err().to_string();
+        assert!(error.contains("statement timeout"), "{error}");
+        holder.batch_execute("ROLLBACK").await.unwrap();
+        store.set_hosts(&changes, start().timestamp()).await.unwrap();
+    });
+}
+
+/// There are only so many connections, and others have them all: the call waits for one.
+#[test]
+fn a_server_with_no_room_is_waited_for() {
+    let cluster = Cluster::start();
+    let schema = InSchema::at(&cluster.url);
+    let store = Arc::new(schema.connect(Settings::default()));
+    let url = cluster.url.clone();
+    apart(async move {
+        sql(&url, "ALTER ROLE forager NOSUPERUSER").await;
+        let mut others = Vec::new();
+        // What this one has open already is cut, so that it has to connect again.
+        let config: tokio_postgres::Config = url.parse().unwrap();
+        while let Ok((client, connection)) = config.connect(tokio_postgres::NoTls).await {
+            others.push((client, tokio::spawn(connection)));
+        }
+        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'forager'";
+        others[0].0.query(cut, &[]).await.unwrap();
+        while let Ok((client, connection)) = config.connect(tokio_postgres::NoTls).await {
+            others.push((client, tokio::spawn(connection)));
+        }
+        let caller = store.clone();
+        let call = tokio::spawn(async move { caller.stats(None, start().timestamp()).await });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(!call.is_finished(), "{:?}", call.await);
+        drop(others);
+        call.await.unwrap().unwrap();
+    });
+    drop(cluster);
+}
+
+#[test]
+fn a_server_that_stays_away_is_not_waited_for_for_ever() {
+    let cluster = Cluster::start();
+    let mut schema = InSchema::at(&cluster.url);
+    schema.options.patience = Duration::from_millis(500);
+    let store = schema.connect(Settings::default());
+    drop(cluster);
+    let error = apart(async move { store.stats(None, start().timestamp()).await.unwrap_err().to_string() });
+    assert!(error.contains("could not be reached"), "{error}");
+}
+
+/// What the child is told: address, seed, and time.
+const ORDERS: &str = "FORAGER_KILL_WORKER";
+const TASKS: u64 = 2;
+
+/// Not a test of its own: what the child does, if this is one.
+#[test]
+fn child() {
+    let Ok(orders) = std::env::var(ORDERS) else { return };
+    let parts: Vec<&str> = orders.split('|').collect();
+    let [address, seed, clock] = parts[..] else { panic!("{orders}") };
+    let (address, seed): (String, u64) = (address.to_owned(), seed.parse().unwrap());
+    let clock = Arc::new(AtomicU64::new(clock.parse().unwrap()));
+    apart(async move {
+        let store = Postgres::connect(&address, Settings::default(), Default::default()).await.unwrap();
+        let store = Arc::new(store);
+        let tasks = (0..TASKS).map(|task| {
+            let (store, clock) = (store.clone(), clock.clone());
+            let random = Pcg64::seed_from_u64(seed * 100 + task);
+            tokio::spawn(async move { heard::work(&*store, &clock, random).await })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+    });
+}
+
+fn spawn(schema: &InSchema, seed: u64, clock: u64) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .env(ORDERS, format!("{}|{seed}|{clock}", schema.address()))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Three processes at a time, killed in the middle of whatever they do.
+#[test]
+fn what_killed_workers_were_told_is_there() {
+    let schema = InSchema::new();
+    let store = Arc::new(schema.connect(Settings::default()));
+    let begun = store.clone();
+    apart(async move { heard::begin(&*begun).await });
+    let (mut heard, mut random) = (Heard::default(), Pcg64::seed_from_u64(setting("FORAGER_SEED", 1) as u64));
+    for round in 0..setting("FORAGER_SOAK_ROUNDS", 4) as u64 {
+        let clock = heard.latest.max(heard::start()).millisecond() + 1;
+        let mut children: Vec<Child> =
+            (0..3).map(|child| spawn(&schema, round * 10 + child, clock)).collect();
+        for child in &mut children {
+            let mut said = said_by(child);
+            said.by_ref().take(random.random_range(1..40)).for_each(|line| heard.hear(&line));
+            std::thread::sleep(Duration::from_micros(random.random_range(0..20_000)));
+            child.kill().unwrap();
+            said.for_each(|line| heard.hear(&line));
+            child.wait().unwrap();
+        }
+        let (store, here) = (store.clone(), schema.clone());
+        heard = apart(async move {
+            heard.compare(&*store).await;
+            here.is_sound().await;
+            heard
+        });
+    }
+    assert!(heard.reports > 0 && !heard.held.is_empty(), "nothing happened");
+}

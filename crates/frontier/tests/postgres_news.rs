@@ -1,0 +1,93 @@
+//! Idle workers hear of what others add, where the connection allows it; through a pooler they look now and then.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::postgres::{InSchema, apart, sql};
+use common::shop::{begin, start};
+use forager_frontier::verbs::{LeaseRequest, Link, Page};
+use forager_frontier::{Frontier, Postgres, Settings};
+
+fn request() -> LeaseRequest {
+    LeaseRequest { host: Some("new.example".into()), ..LeaseRequest::default() }
+}
+
+async fn add(store: &Postgres) {
+    let links = vec![Link { url: "https://new.example/".into(), ..Link::default() }];
+    let (collection, seed) = ("c".to_owned(), Some("https://h0.example/".to_owned()));
+    let page = Page { collection, seed, links, ..Page::default() };
+    store.discover(&[page], start().timestamp()).await.unwrap();
+}
+
+/// How long an idle worker takes to get what another process has added.
+fn time_to_hear(schema: InSchema) -> Duration {
+    let (idle, busy) = (schema.connect(Settings::default()), schema.connect(Settings::default()));
+    apart(async move {
+        begin(&busy).await;
+        let mut bell = idle.arrivals();
+        if schema.options.listens {
+            let listening = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%@%'";
+            let listening = listening.replace('@', &schema.options.schema);
+            while sql(&schema.url, &listening).await.len() < 2 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        assert!(idle.lease(&request(), start().timestamp()).await.unwrap().leased.is_empty());
+        // What was added by the other one before is heard of, too; then it is quiet.
+        while tokio::time::timeout(Duration::from_millis(300), bell.changed()).await.is_ok() {
+            bell.borrow_and_update();
+        }
+        let added = Instant::now();
+        add(&busy).await;
+        loop {
+            bell.changed().await.unwrap();
+            bell.borrow_and_update();
+            if !idle.lease(&request(), start().timestamp()).await.unwrap().leased.is_empty() {
+                return added.elapsed();
+            }
+        }
+    })
+}
+
+#[test]
+fn an_idle_worker_hears_at_once_of_what_another_process_adds() {
+    let mut schema = InSchema::new();
+    schema.options.listens = true;
+    let took = time_to_hear(schema);
+    assert!(took < Duration::from_secs(4), "it took {took:?}: as long as if it had looked by itself");
+}
+
+#[test]
+fn an_idle_worker_that_cannot_be_told_looks_now_and_then() {
+    let took = time_to_hear(InSchema::new());
+    assert!(took < Duration::from_secs(20), "it took {took:?}");
+}
+
+/// The connection that listens is cut: news come again after a while.
+#[test]
+fn a_worker_that_was_cut_off_listens_again() {
+    let mut schema = InSchema::new();
+    schema.options.listens = true;
+    let idle = Arc::new(schema.connect(Settings::default()));
+    apart(async move {
+        let listening = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%@%'";
+        let listening = listening.replace('@', &schema.options.schema);
+        let find = async || loop {
+            if let Some(pid) = sql(&schema.url, &listening).await.pop() {
+                return pid;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        let first = find().await;
+        sql(&schema.url, &format!("SELECT pg_terminate_backend({first})")).await;
+        while sql(&schema.url, &listening).await.contains(&first) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_ne!(find().await, first);
+        drop(idle);
+    });
+}

@@ -1,0 +1,226 @@
+//! How the server goes about what it is asked: by indexes, whatever it believes of the tables, and in few trips.
+//!
+//! A server of the test's own writes down the plan of each statement as it was run, with what it went through. So the
+//! statements are those that the store really makes, prepared as it prepares them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use common::postgres::{Cluster, InSchema, apart, client, sql};
+use common::setting;
+use common::shop::{begin, start};
+use forager_core::time::Interval;
+use forager_frontier::verbs::{LeaseRequest, Leased, Link, Page, Report};
+use forager_frontier::{Frontier, Moment, Postgres, Settings};
+use serde_json::Value;
+
+const HOSTS: usize = 2000;
+
+/// A server that writes down what it does.
+async fn write_plans(url: &str) {
+    let client = client(url).await;
+    for statement in [
+        "LOAD 'auto_explain'",
+        "ALTER SYSTEM SET session_preload_libraries = 'auto_explain'",
+        "ALTER SYSTEM SET auto_explain.log_format = 'json'",
+        "ALTER SYSTEM SET auto_explain.log_analyze = on",
+        "ALTER SYSTEM SET auto_explain.log_timing = off",
+        "ALTER SYSTEM SET auto_explain.log_nested_statements = on",
+        "ALTER SYSTEM SET auto_explain.log_min_duration = 0",
+        // What it believes of the tables is what the test lets it know.
+        "ALTER SYSTEM SET autovacuum = off",
+        "SELECT pg_reload_conf()",
+    ] {
+        client.batch_execute(statement).await.unwrap();
+    }
+}
+
+/// What the server has written so far.
+fn log(cluster: &Cluster) -> String {
+    std::fs::read_to_string(format!("{}/log", cluster.folder)).unwrap()
+}
+
+/// The plans in a part of the log.
+fn plans(log: &str) -> Vec<Value> {
+    let mut plans = Vec::new();
+    for part in log.split("plan:\n").skip(1) {
+        let text: String = part.lines().take_while(|line| line.starts_with('\t')).collect();
+        plans.push(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")));
+    }
+    plans
+}
+
+/// All parts of a plan.
+fn nodes(plan: &Value) -> Vec<&Value> {
+    let mut nodes = vec![plan];
+    for part in plan["Plans"].as_array().into_iter().flatten() {
+        nodes.extend(self::nodes(part));
+    }
+    nodes
+}
+
+/// What speaks against a part of a plan.
+fn fault(node: &Value, most: f64) -> Option<String> {
+    let kind = node["Node Type"].as_str().unwrap_or_default();
+    let table = node["Relation Name"].as_str().unwrap_or_default();
+    let count = |name: &str| node[name].as_f64().unwrap_or_default();
+    let loops = count("Actual Loops").max(1.0);
+    let went_through =
+        (count("Actual Rows") + count("Rows Removed by Filter") + count("Rows Removed by Index Recheck"))
+            * loops;
+    match kind {
+        "Seq Scan" if ["entries", "queues", "hosts"].contains(&table) => {
+            Some(format!("goes through all of {table}"))
+        }
+        "Sort" | "Incremental Sort" | "Bitmap Index Scan" | "Index Scan" | "Index Only Scan"
+            if went_through > most =>
+        {
+            Some(format!("{kind} of {table} over {went_through} rows"))
+        }
+        _ => None,
+    }
+}
+
+fn judge(what: &str, log: &str, most: f64) {
+    let plans = plans(log);
+    for asked in ["SKIP LOCKED", "e.leased_until <= $1", "q.wake_at <= $1", "ORDER BY r.priority DESC"] {
+        let is_it = |plan: &Value| plan["Query Text"].as_str().is_some_and(|text| text.contains(asked));
+        assert!(plans.iter().any(is_it), "{what}: no plan of {asked} was written down");
+    }
+    for plan in &plans {
+        let faults: Vec<String> =
+            nodes(&plan["Plan"]).into_iter().filter_map(|node| fault(node, most)).collect();
+        assert!(
+            faults.is_empty(),
+            "{what}: {faults:?}\n{}\n{plan:#}",
+            plan["Query Text"].as_str().unwrap_or_default()
+        );
+    }
+}
+
+fn links(from: usize, count: usize) -> Page {
+    let links = (from..from + count).map(|number| Link {
+        url: format!("https://h{}.example/{number}", number % HOSTS),
+        ..Link::default()
+    });
+    let (collection, seed) = ("c".to_owned(), Some("https://h0.example/".to_owned()));
+    Page { collection, seed, links: links.collect(), ..Page::default() }
+}
+
+fn request(max: usize) -> LeaseRequest {
+    LeaseRequest { max, hold: Interval::from_secs_f64(60.0), ..LeaseRequest::default() }
+}
+
+fn report(leased: &Leased) -> Report {
+    Report { token: leased.token.0, status: Some(200), ..Report::default() }
+}
+
+/// Makes so many of each page; it would take the engine a while.
+async fn multiply(schema: &InSchema, times: usize) {
+    let statement = "SET search_path TO @; CREATE TEMP TABLE more AS SELECT * FROM entries WHERE state = 0; \
+        DO $$ BEGIN FOR round IN 1..% LOOP \
+            UPDATE more SET id = nextval('entry_numbers'), url = url || '-', key = decode(md5(url), 'hex'); \
+            INSERT INTO entries SELECT * FROM more; \
+        END LOOP; END $$; \
+        UPDATE queues SET queued = queued * (% + 1); UPDATE counters SET queued = queued * (% + 1)";
+    let statement = statement.replace('@', &schema.options.schema).replace('%', &(times - 1).to_string());
+    sql(&schema.url, &statement).await;
+}
+
+/// A while of every day: claims, reports with links, leases that run out, and hosts that wake up.
+async fn live(store: &Postgres, now: &mut Moment) {
+    // More than five times, after which the server may choose a plan for any value.
+    for round in 0..8 {
+        *now = now.after_millis(700);
+        let leased = store.lease(&request(10), now.timestamp()).await.unwrap().leased;
+        assert!(!leased.is_empty());
+        let reports: Vec<Report> = leased.iter().skip(2).map(report).collect();
+        store.complete(&reports, now.timestamp()).await.unwrap();
+        store.discover(&[links(round * 40, 20)], now.timestamp()).await.unwrap();
+        let one = LeaseRequest { host: Some(format!("h{round}.example")), ..request(1) };
+        store.lease(&one, now.timestamp()).await.unwrap();
+    }
+    // The leases that were kept run out.
+    *now = now.after_millis(61_000);
+    store.lease(&request(10), now.timestamp()).await.unwrap();
+    store.reclaim("c", now.timestamp()).await.unwrap();
+}
+
+#[test]
+fn what_is_asked_every_day_goes_by_indexes() {
+    let cluster = Cluster::start();
+    let (url, mut schema) = (cluster.url.clone(), InSchema::at(&cluster.url));
+    schema.options.number_block = 256;
+    let times = setting("FORAGER_SOAK_ROUNDS", 10);
+    apart(async move {
+        let store = schema.connect(Settings::default());
+        begin(&store).await;
+        // What it believes from now on is that there is next to nothing.
+        sql(&url, "ANALYZE").await;
+        for from in (0..4000).step_by(500) {
+            store.discover(&[links(from, 500)], start().timestamp()).await.unwrap();
+        }
+        drop(store);
+        multiply(&schema, times).await;
+        write_plans(&url).await;
+        let mut now = start();
+        for what in ["with what it knew before", "with what it knows now"] {
+            let from = log(&cluster).len();
+            let store = schema.connect(Settings::default());
+            live(&store, &mut now).await;
+            drop(store);
+            judge(what, &log(&cluster)[from..], 2500.0);
+            sql(&url, "ANALYZE").await;
+        }
+        schema.is_sound().await;
+    });
+}
+
+/// How many messages the server answers for a call.
+async fn trips(cluster: &Cluster, call: impl Future<Output = ()>) -> usize {
+    let from = log(cluster).len();
+    call.await;
+    let log = log(cluster);
+    log[from..].lines().filter(|line| line.contains(" execute ") || line.contains(" statement: ")).count()
+}
+
+#[test]
+fn a_page_with_a_thousand_links_takes_as_many_trips_as_one_with_ten() {
+    let cluster = Cluster::start();
+    let (url, mut schema) = (cluster.url.clone(), InSchema::at(&cluster.url));
+    schema.options.number_block = 4000;
+    apart(async move {
+        let store = schema.connect(Settings::default());
+        begin(&store).await;
+        let now = start();
+        // So that numbers are set aside and statements prepared.
+        store.discover(&[links(900_000, 50)], now.timestamp()).await.unwrap();
+        let leased = store.lease(&request(4), now.timestamp()).await.unwrap().leased;
+        sql(&url, "ALTER SYSTEM SET log_min_duration_statement = 0").await;
+        sql(&url, "SELECT pg_reload_conf()").await;
+        let from = log(&cluster).len();
+        while !log(&cluster)[from..].contains(" statement: ") {
+            store.stats(None, now.timestamp()).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let mut counts = Vec::new();
+        // New pages, at some hosts that are there and some that are new.
+        for (place, count) in [10, 1000].into_iter().enumerate() {
+            let found = trips(&cluster, async {
+                store.discover(&[links(place * 20_000 + 45, count)], now.timestamp()).await.unwrap();
+            });
+            let found = found.await;
+            let reported = trips(&cluster, async {
+                let links = links(500_000 + place * 2000, count).links;
+                let report = Report { links, ..report(&leased[place]) };
+                store.complete(&[report], now.timestamp()).await.unwrap();
+            });
+            counts.push((found, reported.await));
+        }
+        let [few, many] = counts[..] else { panic!("two cases") };
+        assert!(few.0 > 5 && few.1 > 5, "{counts:?}: not all was written down");
+        assert!(many.0 <= few.0 + 2 && many.1 <= few.1 + 2, "10 links and 1000 links: {counts:?}");
+        assert!(many.0 < 60 && many.1 < 60, "{counts:?}");
+    });
+}
