@@ -17,7 +17,7 @@ use common::setting;
 use common::shop::{Clock as _, Floor, Local, audit, begin, lives, see, start};
 use forager_frontier::host::HostSettings;
 use forager_frontier::verbs::{HostChange, LeaseRequest, Link, Page};
-use forager_frontier::{Frontier, Postgres, Settings};
+use forager_frontier::{Frontier, Postgres, PostgresOptions, Settings};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
@@ -251,7 +251,8 @@ fn child() {
     let (address, seed): (String, u64) = (address.to_owned(), seed.parse().unwrap());
     let clock = Arc::new(AtomicU64::new(clock.parse().unwrap()));
     apart(async move {
-        let store = Postgres::connect(&address, Settings::default(), Default::default()).await.unwrap();
+        let store =
+            Postgres::connect(&address, Settings::default(), PostgresOptions::default()).await.unwrap();
         let store = Arc::new(store);
         let tasks = (0..TASKS).map(|task| {
             let (store, clock) = (store.clone(), clock.clone());
