@@ -134,7 +134,7 @@ fn shared(schema: &Schema) -> (Field, Arc<AtomicBool>) {
 }
 
 fn worker(field: &Field, name: &str) -> Started {
-    Started::new(&mut field.queue.command(&["run", "--out", &format!("{name}.jsonl")]))
+    Started::new(&mut field.queue.command(&["run", "--quiet", "--out", &format!("{name}.jsonl")]))
 }
 
 /// Waits until both workers have fetched something.
