@@ -187,7 +187,7 @@ fn a_url_without_a_scheme_is_told_what_it_is_taken_for() {
         format!("forager: {bare:?} is taken as http://{bare}; write https:// before it if that is meant\n");
     assert!(ran.stderr.starts_with(&note), "{ran:?}");
     for text in ["localhost:8080/x", "www.example.org"] {
-        let ran = field.run(&["job", "start", "j", text]);
+        let ran = field.run(&["job", "create", text, "--name", "j"]);
         assert_eq!(ran.status, 2, "{text}: {ran:?}");
         assert!(ran.stderr.contains("write https:// or http:// before it"), "{text}: {ran:?}");
     }
