@@ -17,7 +17,7 @@ use common::setting;
 use common::shop::{Clock as _, Floor, Local, audit, begin, lives, see, start};
 use forager_frontier::host::HostSettings;
 use forager_frontier::verbs::{HostChange, LeaseRequest, Link, Page};
-use forager_frontier::{Frontier, Postgres, Settings};
+use forager_frontier::{Frontier, Postgres, PostgresOptions, Settings};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
@@ -181,10 +181,11 @@ fn a_commit_that_was_cut_off_is_made_again() {
 #[test]
 fn a_statement_that_takes_too_long_fails_and_the_next_call_works() {
     let mut schema = InSchema::new();
-    schema.options.statement_timeout = Duration::from_millis(300);
-    let store = Arc::new(schema.connect(Settings::default()));
+    let patient = schema.connect(Settings::default());
+    schema.options.statement_timeout = Duration::from_secs(1);
+    let store = schema.connect(Settings::default());
     apart(async move {
-        begin(&*store).await;
+        begin(&patient).await;
         let holder = client(&schema.url).await;
         let lock = format!("BEGIN; SELECT 1 FROM {}.hosts FOR UPDATE", schema.options.schema);
         holder.batch_execute(&lock).await.unwrap();
@@ -251,7 +252,8 @@ fn child() {
     let (address, seed): (String, u64) = (address.to_owned(), seed.parse().unwrap());
     let clock = Arc::new(AtomicU64::new(clock.parse().unwrap()));
     apart(async move {
-        let store = Postgres::connect(&address, Settings::default(), Default::default()).await.unwrap();
+        let store =
+            Postgres::connect(&address, Settings::default(), PostgresOptions::default()).await.unwrap();
         let store = Arc::new(store);
         let tasks = (0..TASKS).map(|task| {
             let (store, clock) = (store.clone(), clock.clone());
