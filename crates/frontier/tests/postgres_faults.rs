@@ -181,10 +181,11 @@ fn a_commit_that_was_cut_off_is_made_again() {
 #[test]
 fn a_statement_that_takes_too_long_fails_and_the_next_call_works() {
     let mut schema = InSchema::new();
-    schema.options.statement_timeout = Duration::from_millis(300);
-    let store = Arc::new(schema.connect(Settings::default()));
+    let patient = schema.connect(Settings::default());
+    schema.options.statement_timeout = Duration::from_secs(1);
+    let store = schema.connect(Settings::default());
     apart(async move {
-        begin(&*store).await;
+        begin(&patient).await;
         let holder = client(&schema.url).await;
         let lock = format!("BEGIN; SELECT 1 FROM {}.hosts FOR UPDATE", schema.options.schema);
         holder.batch_execute(&lock).await.unwrap();

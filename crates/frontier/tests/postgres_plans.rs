@@ -212,7 +212,7 @@ fn a_page_with_a_thousand_links_takes_as_many_trips_as_one_with_ten() {
             });
             let found = found.await;
             let reported = trips(&cluster, async {
-                let links = links(500_000 + place * 2000, count).links;
+                let links = links(500_045 + place * 20_000, count).links;
                 let report = Report { links, ..report(&leased[place]) };
                 store.complete(&[report], now.timestamp()).await.unwrap();
             });

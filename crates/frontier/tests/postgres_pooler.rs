@@ -14,6 +14,8 @@ struct Pooled(InSchema);
 
 impl Stand for Pooled {
     type Store = Postgres;
+    // Those that a process has set aside are gone with it.
+    const HAS_NO_GAPS: bool = false;
 
     fn open(&self) -> Postgres {
         self.0.connect(Settings::default())

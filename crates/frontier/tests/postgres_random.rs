@@ -10,6 +10,8 @@ use forager_frontier::{Postgres, Settings};
 
 impl Stand for InSchema {
     type Store = Postgres;
+    // Those that a process has set aside are gone with it.
+    const HAS_NO_GAPS: bool = false;
 
     fn open(&self) -> Postgres {
         self.connect(Settings::default())
