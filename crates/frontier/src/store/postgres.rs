@@ -1,6 +1,6 @@
 //! The frontier in a `PostgreSQL` database, shared by many processes.
 //!
-//! The engine decides here as everywhere, over a [`View`](view::View): what a call looks at is read, the call runs, and
+//! The engine decides here as everywhere, over a [`View`]: what a call looks at is read, the call runs, and
 //! what it changed is written, all in one transaction. The row of a host is the lock of everything that belongs to it:
 //! its queues, their entries and leases. Hosts are locked in the order of their numbers, except by claims, which
 //! pass over those that are locked; so nobody ever waits in a circle. Calls that change collections, profiles
