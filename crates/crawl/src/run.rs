@@ -200,8 +200,8 @@ impl<'c> Shift<'c> {
             max: free,
             per_host: free,
             collection: self.work.collection.clone(),
-            host: None,
             hold: self.crawler.config.hold,
+            ..LeaseRequest::default()
         };
         let frontier = &self.crawler.frontier;
         let round = self.crawler.visitor.pace.begin_round();

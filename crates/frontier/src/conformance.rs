@@ -19,6 +19,7 @@
     reason = "these are tests, though of other crates too: their names are what they say"
 )]
 
+pub mod clients;
 pub mod complete;
 pub mod configure;
 pub mod discover;

@@ -13,8 +13,11 @@ mod image;
 mod jobs;
 mod lease;
 mod notes;
+mod plain;
 mod priority;
+mod put;
 mod read;
+mod remove;
 mod rules;
 
 use std::sync::Arc;
@@ -28,7 +31,9 @@ pub(crate) use image::{export, import};
 pub(crate) use jobs::{jobs, start_job, steer_job};
 pub(crate) use lease::{lease, wake};
 pub(crate) use notes::{note, noted};
+pub(crate) use put::put;
 pub(crate) use read::{entry, list, plan, stats};
+pub(crate) use remove::{purge, remove};
 
 use crate::catalog::{Catalog, CollectionRow};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
@@ -119,6 +124,8 @@ pub(crate) trait Tx {
     /// of planned collections are shared; `is_plain` collections have their own.
     fn queue(&mut self, collection: CollectionId, key: &str, is_plain: bool) -> QueueId;
     fn find_queue(&self, collection: CollectionId, key: &str) -> Option<QueueId>;
+    /// Forgets a queue that has no entries left, and its host if that is of a plain collection.
+    fn forget_queue(&mut self, queue: QueueId);
     /// The collection and the host of a queue.
     fn queue_parts(&self, queue: QueueId) -> (CollectionId, HostId);
     /// All queues, in the order of their numbers.

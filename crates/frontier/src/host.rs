@@ -31,7 +31,9 @@ pub struct Host {
     pub sitemap_dates: Honesty,
     /// How many entries it has handed out.
     pub served: u64,
-    /// How many fetches were completed.
+    /// When it last did.
+    pub served_at: Moment,
+    /// How many fetches were completed; in a plain collection, how many entries are done.
     pub fetched: u64,
     /// When each collection that has a queue here last took its turn; see [`Host::turn`].
     pub turns: Vec<(CollectionId, u64)>,
@@ -80,6 +82,46 @@ pub struct HostSettings {
     pub fetch_limit: Option<u64>,
     /// What robots.txt says of the whole host.
     pub robots: Option<Robots>,
+}
+
+/// One of the things that can be set for a host; none takes the general setting again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// The time between two fetches.
+    Delay(Option<Interval>),
+    /// No fetch before this.
+    BlockedUntil(Option<Moment>),
+    /// How many fetches may be under way.
+    InFlight(Option<u32>),
+    /// How many fetches there may be altogether.
+    FetchLimit(Option<u64>),
+    /// What robots.txt says of the whole host.
+    Robots(Option<Robots>),
+}
+
+impl HostSettings {
+    /// Sets one thing.
+    pub fn set(&mut self, setting: Setting) {
+        match setting {
+            Setting::Delay(delay) => self.delay = delay,
+            Setting::BlockedUntil(until) => self.blocked_until = until,
+            Setting::InFlight(most) => self.in_flight = most,
+            Setting::FetchLimit(most) => self.fetch_limit = most,
+            Setting::Robots(robots) => self.robots = robots,
+        }
+    }
+
+    /// All of it, one by one.
+    pub fn all(&self) -> Vec<Setting> {
+        let Self { delay, blocked_until, in_flight, fetch_limit, robots } = *self;
+        vec![
+            Setting::Delay(delay),
+            Setting::BlockedUntil(blocked_until),
+            Setting::InFlight(in_flight),
+            Setting::FetchLimit(fetch_limit),
+            Setting::Robots(robots),
+        ]
+    }
 }
 
 /// What robots.txt says of a whole host, and until when that holds.

@@ -24,7 +24,7 @@ use crate::moment::Moment;
 use crate::verbs::{
     Completed, Discovery, EntryView, EventRow, FetchRow, Frontier, HostChange, HostFilter, HostView, Image,
     JobView, LeaseAnswer, LeaseChange, LeaseRequest, ListFilter, ListPage, NewJob, Note, Page, PlanFilter,
-    Planned, Report, Started, Stats, Steer, Target, Visit,
+    Planned, Purge, Purged, Put, Report, Started, Stats, Steer, Target, Visit,
 };
 
 /// A store: it runs a function of the engine as one transaction.
@@ -61,6 +61,10 @@ impl<S: Store> Frontier for S {
 
     async fn discover(&self, pages: &[Page], now: Timestamp) -> Result<Vec<Discovery>> {
         self.transact(Some(Moment::of(now)), |tx, now| engine::discover(tx, pages, now)).await
+    }
+
+    async fn put(&self, puts: &[Put], now: Timestamp) -> Result<Vec<Discovery>> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::put(tx, puts, now)).await
     }
 
     async fn lease(&self, request: &LeaseRequest, now: Timestamp) -> Result<LeaseAnswer> {
@@ -103,8 +107,16 @@ impl<S: Store> Frontier for S {
         self.transact(Some(Moment::of(now)), |tx, now| engine::leave(tx, tokens, now)).await
     }
 
-    async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<HostView>> {
+    async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<Option<HostView>>> {
         self.transact(Some(Moment::of(now)), |tx, now| engine::set_hosts(tx, changes, now)).await
+    }
+
+    async fn remove(&self, collection: &str, key: Option<&str>, now: Timestamp) -> Result<u64> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::remove(tx, collection, key, now)).await
+    }
+
+    async fn purge(&self, purge: &Purge, now: Timestamp) -> Result<Purged> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::purge(tx, purge, now)).await
     }
 
     async fn start_job(&self, job: &NewJob, now: Timestamp) -> Result<JobView> {
@@ -119,8 +131,14 @@ impl<S: Store> Frontier for S {
         self.transact(Some(Moment::of(now)), engine::jobs).await
     }
 
-    async fn entry(&self, collection: &str, url: &str, now: Timestamp) -> Result<Option<EntryView>> {
-        self.transact(Some(Moment::of(now)), |tx, now| engine::entry(tx, collection, url, now)).await
+    async fn entry(
+        &self,
+        collection: &str,
+        key: Option<&str>,
+        url: &str,
+        now: Timestamp,
+    ) -> Result<Option<EntryView>> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::entry(tx, collection, key, url, now)).await
     }
 
     async fn list(&self, filter: &ListFilter, now: Timestamp) -> Result<ListPage> {

@@ -1,5 +1,7 @@
 //! The verbs of the frontier: what callers ask, and what they are told.
 
+mod clients;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -16,8 +18,10 @@ use crate::catalog::{Catalog, Change, Job, Limits};
 use crate::entry::{EntryId, How, Record, State, Token, Validators};
 use crate::error::Result;
 use crate::explain::Explanation;
-use crate::host::{Gate, Honesty, HostSettings};
+use crate::host::{Gate, Honesty, HostSettings, Setting};
 use crate::moment::Moment;
+
+pub use clients::{Item, Purge, Purged, Put, Word};
 
 /// The queue. Every call takes a batch, is told the time, and is atomic: when it returns, all of
 /// it is durable, and if it fails nothing of it was done.
@@ -34,6 +38,9 @@ pub trait Frontier: Send + Sync {
     async fn start(&self, targets: &[Target], now: Timestamp) -> Result<Vec<Started>>;
     /// Takes in links; says for each, in order, what became of it and why.
     async fn discover(&self, pages: &[Page], now: Timestamp) -> Result<Vec<Discovery>>;
+    /// Takes in what clients that plan by themselves say of URLs; says for each, in order, what became of it. In a
+    /// collection with profiles those decide: what was found has to be in scope, and a date says that it was fetched.
+    async fn put(&self, puts: &[Put], now: Timestamp) -> Result<Vec<Discovery>>;
     /// Hands out entries, or says how long to wait for one.
     async fn lease(&self, request: &LeaseRequest, now: Timestamp) -> Result<LeaseAnswer>;
     /// Takes in what came of fetches. A lease that ran out is refused, and changes nothing.
@@ -56,16 +63,27 @@ pub trait Frontier: Send + Sync {
     async fn visit(&self, host: &str, hold: Interval, now: Timestamp) -> Result<Visit>;
     /// Ends visits.
     async fn leave(&self, tokens: &[(String, Token)], now: Timestamp) -> Result<()>;
-    /// Changes what is set for hosts; a host that is not known yet is made known.
-    async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<HostView>>;
+    /// Changes what is set for hosts. A host that is not known yet is made known, or left alone, as the change says.
+    async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<Option<HostView>>>;
+    /// Removes a queue with all that is known of it, or all queues of a collection, and a plain collection with them;
+    /// says how many entries there were. What is not there has none.
+    async fn remove(&self, collection: &str, key: Option<&str>, now: Timestamp) -> Result<u64>;
+    /// Removes entries that have had their time. Their queues stay.
+    async fn purge(&self, purge: &Purge, now: Timestamp) -> Result<Purged>;
     /// Starts a job: a collection of its own that ends.
     async fn start_job(&self, job: &NewJob, now: Timestamp) -> Result<JobView>;
     /// Pauses, resumes or cancels a job.
     async fn steer_job(&self, id: &str, steer: Steer, now: Timestamp) -> Result<JobView>;
     /// All jobs and how far they are.
     async fn jobs(&self, now: Timestamp) -> Result<Vec<JobView>>;
-    /// An entry, by its URL.
-    async fn entry(&self, collection: &str, url: &str, now: Timestamp) -> Result<Option<EntryView>>;
+    /// An entry, by its URL; in one queue, or wherever it is.
+    async fn entry(
+        &self,
+        collection: &str,
+        key: Option<&str>,
+        url: &str,
+        now: Timestamp,
+    ) -> Result<Option<EntryView>>;
     /// Entries in the order of arrival, a page at a time.
     async fn list(&self, filter: &ListFilter, now: Timestamp) -> Result<ListPage>;
     /// Hosts in the order they became known, a page at a time.
@@ -195,18 +213,33 @@ pub struct LeaseRequest {
     pub max: usize,
     /// How many of one host at most.
     pub per_host: usize,
+    /// Of how many hosts at most.
+    pub hosts: usize,
+    /// None of a host that has so many under way.
+    pub busy_at: usize,
     /// Of this collection only.
     pub collection: Option<String>,
     /// Of this host only.
     pub host: Option<String>,
     /// How long they are held.
     pub hold: Interval,
+    /// How long a queue of a plain collection waits after this, unless it has a delay of its own; a second if not said.
+    pub plain_delay: Option<Interval>,
 }
 
 impl Default for LeaseRequest {
     fn default() -> Self {
         let hold = Interval::from_secs_f64(300.0);
-        Self { max: 1, per_host: 1, collection: None, host: None, hold }
+        Self {
+            max: 1,
+            per_host: 1,
+            hosts: usize::MAX,
+            busy_at: usize::MAX,
+            collection: None,
+            host: None,
+            hold,
+            plain_delay: None,
+        }
     }
 }
 
@@ -491,8 +524,10 @@ pub struct HostChange {
     pub key: String,
     /// The plain collection it belongs to; none for a host of planned collections.
     pub collection: Option<String>,
-    /// What is set from now on.
-    pub settings: HostSettings,
+    /// What is set from now on. What is not named stays.
+    pub sets: Vec<Setting>,
+    /// Whether a host that is not known is left alone.
+    pub only_known: bool,
 }
 
 /// A host, as it is shown.
@@ -505,6 +540,8 @@ pub struct HostView {
     pub collection: Option<String>,
     /// Entries in the queue.
     pub queued: u64,
+    /// Entries that were fetched as often as asked, or given up.
+    pub done: u64,
     /// Fetches under way.
     pub in_flight: u32,
     /// Fetches completed.
@@ -659,6 +696,8 @@ pub struct ListFilter {
     pub prefix: Option<String>,
     /// Whose URL contains this.
     pub contains: Option<String>,
+    /// Whether large and small letters are the same in that.
+    pub any_case: bool,
     /// After this one.
     pub after: Option<EntryId>,
     /// How many at most.
@@ -681,6 +720,8 @@ pub struct HostFilter {
     pub collection: Option<String>,
     /// This one.
     pub key: Option<String>,
+    /// Those that are not blocked and have entries that wait or are under way.
+    pub is_active: bool,
     /// How many to pass over.
     pub skip: usize,
     /// How many at most.

@@ -201,6 +201,17 @@ fn heir<'c>(scopes: &'c Scopes, entry: &Entry<'_>) -> Option<&'c SeedRules> {
     claims.max_by_key(|(claim, _)| *claim).map(|(_, seed)| seed)
 }
 
+impl Scopes {
+    /// The seed of a collection that has a URL in its scope of which nothing else is known: the one that would take it
+    /// over.
+    pub fn covering_seed(&self, collection: &str, url: &Identity) -> Option<&Identity> {
+        let place = Place::default();
+        let entry =
+            Entry { collection, url, seed: url, place, last_fetch: None, length: None, is_listing: false };
+        heir(self, &entry).map(|seed| &seed.url)
+    }
+}
+
 /// Rule 2. Tells whether the collection is enabled, for rule 4.
 fn collection_there<'c>(scopes: &Scopes, entry: &Entry<'_>) -> Result<bool, Stopped<'c>> {
     scopes.collection_enabled(entry.collection).ok_or((Action::Remove, Rule::CollectionGone))

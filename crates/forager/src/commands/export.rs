@@ -148,7 +148,7 @@ fn seeds(catalog: &Catalog, is_own: impl Fn(&str) -> bool) -> Vec<Seed> {
 /// The hosts of a collection that have settings of their own.
 fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
     let mut filter =
-        HostFilter { collection: Some(collection.to_owned()), key: None, skip: 0, limit: HOST_PAGE };
+        HostFilter { collection: Some(collection.to_owned()), limit: HOST_PAGE, ..HostFilter::default() };
     let mut hosts = Vec::new();
     loop {
         let page = store::ask(store.frontier.hosts(&filter, store.now))?;

@@ -5,13 +5,13 @@ use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_frontier::Moment;
 use forager_frontier::catalog::Kind;
-use forager_frontier::host::{HostSettings, Robots};
+use forager_frontier::host::{Robots, Setting};
 use forager_frontier::verbs::{HostChange, HostFilter, HostView};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::Outcome;
-use crate::cli::{HostSetArgs, RobotsWord, Setting};
+use crate::cli::{HostSetArgs, RobotsWord};
 use crate::output::Output;
 use crate::store::{self, Missing, Store};
 
@@ -21,13 +21,13 @@ const ROBOTS_HOLD: Interval = Interval::hours(24);
 pub(super) fn set(args: &HostSetArgs) -> anyhow::Result<Outcome> {
     let key = key_of(&args.host, args.collection.is_some())?;
     let hosts = store::with(&args.store, Missing::Refuse, |store| {
-        let settings = changed(current(store, &key, args)?, args, store.now);
-        let change = HostChange { key: key.clone(), collection: args.collection.clone(), settings };
+        let (collection, sets) = (args.collection.clone(), sets(args, store.now));
+        let change = HostChange { key: key.clone(), collection, sets, only_known: false };
         store::ask(store.frontier.set_hosts(&[change], store.now))
     })?;
     let mut output = Output::new(args.store.format(), &[]);
     let is_for_people = output.is_for_people();
-    hosts.iter().try_for_each(|host| output.sheet(&shown(host, is_for_people)?))?;
+    hosts.iter().flatten().try_for_each(|host| output.sheet(&shown(host, is_for_people)?))?;
     output.flush()?;
     Ok(Outcome::Complete)
 }
@@ -86,44 +86,25 @@ pub(super) fn shown(host: &HostView, is_for_people: bool) -> anyhow::Result<Valu
 
 const NEVER: &str = "never";
 
-/// What is set for the host so far; nothing if it is not known.
-fn current(store: &Store, key: &str, args: &HostSetArgs) -> anyhow::Result<HostSettings> {
-    let filter = HostFilter {
-        collection: args.collection.clone(),
-        key: Some(key.to_owned()),
-        skip: 0,
-        limit: usize::MAX,
-    };
-    let hosts = store::ask(store.frontier.hosts(&filter, store.now))?;
-    let known = hosts.into_iter().find(|host| host.host == key && host.collection == args.collection);
-    Ok(known.map(|host| host.settings).unwrap_or_default())
-}
-
-fn changed(mut settings: HostSettings, args: &HostSetArgs, now: Timestamp) -> HostSettings {
-    replace(&mut settings.delay, args.delay);
-    replace(&mut settings.in_flight, args.in_flight);
-    replace(&mut settings.fetch_limit, args.fetch_limit);
-    if let Some(until) = args.block_until {
-        settings.blocked_until = Some(Moment::of(until));
-    }
-    if args.block {
-        settings.blocked_until = Some(Moment::NEVER);
-    }
-    if args.unblock {
-        settings.blocked_until = None;
-    }
+/// What the command sets.
+fn sets(args: &HostSetArgs, now: Timestamp) -> Vec<Setting> {
     let expires = Moment::of(args.robots_until.unwrap_or_else(|| ROBOTS_HOLD.after(now)));
-    match args.robots {
-        Some(RobotsWord::Allow) => settings.robots = Some(Robots { allowed: true, expires }),
-        Some(RobotsWord::Forbid) => settings.robots = Some(Robots { allowed: false, expires }),
-        Some(RobotsWord::Default) => settings.robots = None,
-        None => {}
-    }
-    settings
-}
-
-fn replace<T: Copy>(value: &mut Option<T>, with: Option<Setting<T>>) {
-    if let Some(setting) = with {
-        *value = setting.own();
-    }
+    let robots = |word| match word {
+        RobotsWord::Allow => Some(Robots { allowed: true, expires }),
+        RobotsWord::Forbid => Some(Robots { allowed: false, expires }),
+        RobotsWord::Default => None,
+    };
+    let block = match (args.block, args.unblock, args.block_until) {
+        (_, true, _) => Some(None),
+        (true, ..) => Some(Some(Moment::NEVER)),
+        (_, _, until) => until.map(|until| Some(Moment::of(until))),
+    };
+    let sets = [
+        args.delay.map(|delay| Setting::Delay(delay.own())),
+        args.in_flight.map(|most| Setting::InFlight(most.own())),
+        args.fetch_limit.map(|most| Setting::FetchLimit(most.own())),
+        block.map(Setting::BlockedUntil),
+        args.robots.map(|word| Setting::Robots(robots(word))),
+    ];
+    sets.into_iter().flatten().collect()
 }

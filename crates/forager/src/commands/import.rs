@@ -282,7 +282,7 @@ fn set_hosts(
         return Ok(());
     }
     let mut set = std::collections::HashSet::new();
-    let mut filter = HostFilter { collection: None, key: None, skip: 0, limit: HOST_PAGE };
+    let mut filter = HostFilter { limit: HOST_PAGE, ..HostFilter::default() };
     loop {
         let page = store::ask(frontier.hosts(&filter, now))?;
         filter.skip += page.len();
@@ -297,7 +297,8 @@ fn set_hosts(
     let change = |header: &HostHeader| HostChange {
         key: header.host.clone(),
         collection: plain.map(str::to_owned),
-        settings: header.settings.clone(),
+        sets: header.settings.all(),
+        only_known: false,
     };
     let changes: Vec<HostChange> = missing.map(change).collect();
     store::ask(frontier.set_hosts(&changes, now))?;

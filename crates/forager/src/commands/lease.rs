@@ -57,8 +57,14 @@ fn ask(args: &LeaseArgs, now: Timestamp) -> anyhow::Result<LeaseAnswer> {
     store::with(&args.store, Missing::Refuse, |store| {
         let collection = args.collection.clone();
         let host = wanted_key(store, args.host.as_deref(), collection.as_deref())?;
-        let request =
-            LeaseRequest { max: args.max, per_host: args.per_host, collection, host, hold: args.hold };
+        let request = LeaseRequest {
+            max: args.max,
+            per_host: args.per_host,
+            collection,
+            host,
+            hold: args.hold,
+            ..LeaseRequest::default()
+        };
         store::ask(store.frontier.lease(&request, now))
     })
 }

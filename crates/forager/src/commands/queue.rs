@@ -95,7 +95,7 @@ fn brief(entry: &EntryView) -> anyhow::Result<serde_json::Value> {
 fn show(args: &QueueShowArgs) -> anyhow::Result<Outcome> {
     let entry = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
-        match store::ask(store.frontier.entry(&collection, &args.url, store.now))? {
+        match store::ask(store.frontier.entry(&collection, None, &args.url, store.now))? {
             Some(entry) => Ok(entry),
             None => bail!(
                 "{:?} is not in collection {collection:?}; \"forager explain\" says what would become of it",
@@ -141,7 +141,7 @@ fn plan(args: &QueuePlanArgs) -> anyhow::Result<Outcome> {
 fn hosts(args: &QueueHostsArgs) -> anyhow::Result<Outcome> {
     let mut output = Output::new(args.store.format(), HOST_COLUMNS);
     let mut left = args.limit.unwrap_or(usize::MAX);
-    let mut filter = HostFilter { collection: args.collection.clone(), key: None, skip: 0, limit: 0 };
+    let mut filter = HostFilter { collection: args.collection.clone(), ..HostFilter::default() };
     let is_for_people = output.is_for_people();
     store::with(&args.store, Missing::Refuse, |store| {
         filter.key = wanted_key(store, args.host.as_deref(), args.collection.as_deref())?;

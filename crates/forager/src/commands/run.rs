@@ -104,7 +104,7 @@ async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
         let mut is_new = false;
         for profile in row.seed.profiles.iter().filter_map(of_seed) {
             is_new |= catalog.collection(&profile.collection).is_some()
-                && frontier.entry(&profile.collection, &row.seed.url, now).await?.is_none();
+                && frontier.entry(&profile.collection, None, &row.seed.url, now).await?.is_none();
         }
         if is_new {
             frontier.start(&[Target::Seed(row.seed.url.clone())], now).await?;

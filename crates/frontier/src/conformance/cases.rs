@@ -140,6 +140,22 @@ macro_rules! conformance_suite {
                 the_bell_is_heard_by_one_who_waits,
             }
 
+            $crate::conformance_cases! { $new_place, clients,
+                what_is_said_of_a_url_holds_whatever_was_before,
+                a_word_ends_the_lease,
+                what_has_no_collection_or_key_is_told_so,
+                a_lease_keeps_to_so_many_hosts_and_passes_over_busy_ones,
+                a_delay_holds_for_the_last_hand_out_too,
+                what_is_set_leaves_the_rest_and_makes_no_queue,
+                a_limit_goes_by_what_is_done,
+                only_active_hosts_are_listed_on_request,
+                a_queue_that_is_removed_leaves_nothing,
+                a_collection_is_removed_with_all_it_has,
+                a_purge_takes_what_is_old_and_leaves_the_queue,
+                an_entry_is_found_in_one_queue,
+                letters_may_be_the_same_in_a_search,
+                profiles_decide_where_there_are_any,
+            }
             $crate::conformance_cases! { $new_place, complete,
                 a_success_is_scheduled_by_velocity_and_risk,
                 velocity_is_learned_from_the_fourth_scan_on,

@@ -152,7 +152,7 @@ pub async fn a_collection_that_is_removed_takes_its_entries_with_it(mut world: W
     assert_eq!(leased[0].collection, "c");
     world.configure([Change::RemoveCollection("c".into())]).await;
     assert!(matches!(
-        world.frontier().entry("c", "https://a.example/", world.now).await,
+        world.frontier().entry("c", None, "https://a.example/", world.now).await,
         Err(Error::NotFound { kind: "collection", .. }) | Ok(None)
     ));
     assert_eq!(world.list_urls(ListFilter::default()).await, ["https://b.example/"]);

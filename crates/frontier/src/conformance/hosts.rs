@@ -7,7 +7,7 @@ use forager_core::scope::extent::Kind as Scope;
 use super::World;
 use super::world::*;
 use crate::error::Error;
-use crate::host::{Gate, HostSettings, Robots};
+use crate::host::{Gate, HostSettings, Robots, Setting};
 use crate::moment::Moment;
 use crate::verbs::{FetchError, HostChange, HostFilter, Report};
 
@@ -287,7 +287,8 @@ pub async fn only_plain_collections_have_hosts_of_their_own(world: World) {
     let change = |collection: &str| HostChange {
         key: "x.example".into(),
         collection: Some(collection.into()),
-        settings: HostSettings { blocked_until: Some(Moment::NEVER), ..HostSettings::default() },
+        sets: vec![Setting::BlockedUntil(Some(Moment::NEVER))],
+        only_known: false,
     };
     let free = HostChange { collection: None, ..change("") };
     // All of the call or nothing: the first change is good.

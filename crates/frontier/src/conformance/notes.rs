@@ -283,7 +283,8 @@ pub async fn a_fetch_of_a_plain_collection_has_its_own_limits(mut world: World) 
     let links = vec![Link { key: Some("k".into()), ..link("no url") }];
     world.discover(Page { collection: "p".into(), links, ..Page::default() }).await;
     let settings = HostSettings { in_flight: Some(3), ..HostSettings::default() };
-    let change = HostChange { key: "k".into(), collection: Some("p".into()), settings };
+    let change =
+        HostChange { key: "k".into(), collection: Some("p".into()), sets: settings.all(), only_known: false };
     world.frontier().set_hosts(&[change], world.now).await.unwrap();
     let leased = world.lease_one().await;
     let report = sent(&world, ok(leased.token, "x"));

@@ -58,9 +58,9 @@ pub async fn an_entry_is_found_by_every_form_of_its_url(world: World) {
 
 pub async fn asking_for_what_cannot_be_is_an_error(world: World) {
     let mut world = hosts(world).await;
-    let error = world.frontier().entry("nowhere", HOME, world.now).await.unwrap_err();
+    let error = world.frontier().entry("nowhere", None, HOME, world.now).await.unwrap_err();
     assert!(matches!(error, Error::NotFound { kind: "collection", .. }), "{error}");
-    let error = world.frontier().entry("c", "mailto:x", world.now).await.unwrap_err();
+    let error = world.frontier().entry("c", None, "mailto:x", world.now).await.unwrap_err();
     assert!(error.to_string().contains("mailto:x"), "{error}");
     let filter = ListFilter { collection: Some("nowhere".into()), limit: 1, ..ListFilter::default() };
     assert!(world.frontier().list(&filter, world.now).await.is_err());

@@ -204,7 +204,7 @@ impl World {
     }
 
     pub async fn entry(&mut self, collection: &str, url: &str) -> Option<EntryView> {
-        self.frontier().entry(collection, url, self.now).await.unwrap()
+        self.frontier().entry(collection, None, url, self.now).await.unwrap()
     }
 
     /// The entry, which must be there.
@@ -218,10 +218,11 @@ impl World {
     }
 
     pub async fn set_host(&mut self, key: &str, settings: HostSettings) -> HostView {
-        let change = HostChange { key: key.to_owned(), collection: None, settings };
+        let change =
+            HostChange { key: key.to_owned(), collection: None, sets: settings.all(), only_known: false };
         let mut views = self.frontier().set_hosts(&[change], self.now).await.unwrap();
         assert_eq!(views.len(), 1, "one answer for each change");
-        views.remove(0)
+        views.remove(0).expect("the host is made known")
     }
 
     pub async fn host(&mut self, key: &str) -> HostView {

@@ -83,7 +83,10 @@ fn abandon<T: Tx>(
     record.abandoned = record.abandoned.saturating_add(1);
     standing.state = State::Queued;
     tx.emit(now, &collection.spec.id, &url, Event::Abandoned { times: record.abandoned, from });
-    if let Some(over) = record.abandoned.checked_sub(settings.retry.abandoned).filter(|over| *over > 0) {
+    // Clients of a plain collection have dates of their own.
+    let is_planned = collection.spec.kind == Kind::Planned;
+    let over = record.abandoned.checked_sub(settings.retry.abandoned);
+    if let Some(over) = over.filter(|over| *over > 0 && is_planned) {
         if record.length.is_some() {
             standing.state = State::Failed;
             forget_text(tx, collection, &url, &record);

@@ -8,11 +8,11 @@ use forager_core::scope::Place;
 use forager_core::scope::outlink::{self, Claim, Hop, Queued, Rule, outlink};
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::classify::NodeType;
-use forager_core::url::{FetchUrl, Identity, MAX_URL_BYTES, UrlError};
+use forager_core::url::{FetchUrl, Identity, UrlError};
 
 use super::priority::{Sighting, Source, counts_links, prioritise};
 use super::rules::Words;
-use super::{NewEntry, Tx, jobs, note_removal, settle};
+use super::{NewEntry, Tx, jobs, note_removal, plain, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind};
 use crate::entry::{DEEPEST, EntryId, How, Origin, QueueId, Record, SeedId, Standing, State};
 use crate::error::Result;
@@ -56,13 +56,7 @@ pub(super) fn take_in<T: Tx>(
     answers: &mut Vec<Discovery>,
 ) -> Result<()> {
     if finds.collection.spec.kind == Kind::Plain {
-        let wanted: Vec<(&str, &str)> =
-            finds.links.iter().map(|link| (plain_key(link), link.url.as_str())).collect();
-        tx.look_ahead(finds.collection.number, &wanted);
-        for link in finds.links {
-            answers.push(discover_plain(tx, finds.collection, link, now)?);
-        }
-        return Ok(());
+        return plain::take_in(tx, finds, now, answers);
     }
     match Context::of(tx, catalog, finds, now)? {
         Some(context) => context.take_in(tx, finds.links, answers)?,
@@ -493,52 +487,6 @@ fn to_thousandths(share: f64) -> Option<u16> {
     (0.0..=1.0).contains(&share).then(|| (share * 1000.0).round() as u16)
 }
 
-/// The longest queue key, in bytes.
-const MAX_KEY_BYTES: usize = 255;
-
-/// A URL of a client: kept as it came, and due when the client says.
-fn discover_plain<T: Tx>(
-    tx: &mut T,
-    collection: &CollectionRow,
-    link: &Link,
-    now: Moment,
-) -> Result<Discovery> {
-    let key = plain_key(link);
-    let invalid = |rule: &str| Discovery { action: Action::Invalid, rule: rule.into() };
-    if link.url.is_empty() || key.is_empty() {
-        return Ok(invalid("no queue key is given, and none can be derived"));
-    }
-    if key.len() > MAX_KEY_BYTES || link.url.len() > MAX_URL_BYTES {
-        return Ok(invalid("the URL or its queue key is too long"));
-    }
-    if find_by(tx, collection, key, &link.url)?.is_some() {
-        return Ok(Discovery { action: Action::Kept, rule: "known".into() });
-    }
-    let queue = tx.queue(collection.number, key, true);
-    let due = Moment::due(link.due.unwrap_or(now).timestamp(), now);
-    let origin = Origin {
-        created: Moment::from_second(now.second()),
-        how: if link.how == How::Seed { How::Seed } else { How::Other },
-        metadata: link.metadata.as_deref().map(Into::into),
-        ..Origin::default()
-    };
-    let standing = Standing { by_due: true, ..fresh(queue, None, collection.harvest, due) };
-    let record = Record::new(origin, None);
-    tx.insert(NewEntry { identity: &link.url, url: &link.url, standing, record });
-    Ok(Discovery { action: Action::Added, rule: "new".into() })
-}
-
-/// The queue key of a link: what the client gives, or what clients expect of its URL.
-fn plain_key(link: &Link) -> &str {
-    link.key.as_deref().filter(|key| !key.is_empty()).unwrap_or_else(|| derived_key(&link.url))
-}
-
-/// The queue key that clients expect of a URL: what follows `://`, up to the first of `:`, `/`, `?`, `&`.
-pub(super) fn derived_key(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split([':', '/', '?', '&']).next().unwrap_or_default()
-}
-
 /// The entry of a URL as people write it. In a plain collection its queue key may be any; where it is
 /// not the derived one, every queue is asked.
 pub(super) fn find_text<T: Tx>(
@@ -566,7 +514,7 @@ pub(super) fn known_by(
     url: &str,
 ) -> Result<(String, String), forager_core::url::UrlError> {
     if collection.spec.kind == Kind::Plain {
-        return Ok((derived_key(url).to_owned(), url.to_owned()));
+        return Ok((plain::derived_key(url).to_owned(), url.to_owned()));
     }
     let identity = catalog.scopes().identity(&collection.spec.id, &FetchUrl::parse_lenient(url)?);
     Ok((identity.host().to_owned(), identity.as_str().to_owned()))

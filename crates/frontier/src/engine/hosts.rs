@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 
 use forager_core::time::Interval;
 
-use super::{Tx, settle};
-use crate::catalog::Kind;
-use crate::entry::{CollectionId, HostId, Token};
+use super::{Counts, Tx, settle};
+use crate::catalog::{CollectionRow, Kind};
+use crate::entry::{CollectionId, HostId, QueueId, Token};
 use crate::error::{Error, Result};
-use crate::host::Gate;
+use crate::host::{Gate, Setting};
 use crate::moment::Moment;
 use crate::verbs::{HostChange, HostFilter, HostView, Visit};
 
 /// Changes what is set for hosts.
-pub(crate) fn set_hosts<T: Tx>(tx: &mut T, changes: &[HostChange], now: Moment) -> Result<Vec<HostView>> {
+pub(crate) fn set_hosts<T: Tx>(
+    tx: &mut T,
+    changes: &[HostChange],
+    now: Moment,
+) -> Result<Vec<Option<HostView>>> {
     let catalog = tx.catalog().clone();
     let mut owners = Vec::with_capacity(changes.len());
     for change in changes {
@@ -31,14 +35,31 @@ pub(crate) fn set_hosts<T: Tx>(tx: &mut T, changes: &[HostChange], now: Moment) 
     settle(tx, now)?;
     let mut touched = Vec::with_capacity(changes.len());
     for (change, owner) in changes.iter().zip(owners) {
-        let id = tx.host_of(owner, &change.key);
-        let mut host = tx.host(id).clone();
-        host.settings = change.settings.clone();
-        tx.set_host(id, host);
-        touched.push(id);
+        let is_known = !change.only_known || is_known(tx, owner, &change.key);
+        touched.push(is_known.then(|| set_host(tx, change, owner)));
     }
-    let queued = queued_by_host(tx, None);
-    Ok(touched.into_iter().map(|id| view(tx, id, &queued, now)).collect())
+    let shown = |id| view(tx, id, counts_at(tx, id), now);
+    Ok(touched.into_iter().map(|id| id.map(shown)).collect())
+}
+
+/// Whether a host has a queue.
+fn is_known<T: Tx>(tx: &T, owner: Option<CollectionId>, key: &str) -> bool {
+    queues_of(tx, owner, key).next().is_some()
+}
+
+fn set_host<T: Tx>(tx: &mut T, change: &HostChange, owner: Option<CollectionId>) -> HostId {
+    let id = tx.host_of(owner, &change.key);
+    let mut host = tx.host(id).clone();
+    for setting in &change.sets {
+        host.settings.set(*setting);
+        if let (Setting::Delay(_), true, true) = (setting, owner.is_some(), host.served > 0) {
+            // Clients find out how long to wait from what they were just handed out.
+            let delay = host.shortest_delay(&tx.settings().politeness, true);
+            host.next_allowed = host.served_at.after_millis(delay);
+        }
+    }
+    tx.set_host(id, host);
+    id
 }
 
 /// Asks a host for one fetch that is for no entry.
@@ -85,32 +106,77 @@ pub(crate) fn hosts<T: Tx>(tx: &mut T, filter: &HostFilter, now: Moment) -> Resu
         Some(name) => Some(tx.catalog().require_collection(name)?.number),
         None => None,
     };
-    let queued = queued_by_host(tx, collection);
-    let is_wanted = |id: &HostId| {
-        collection.is_none_or(|_| queued.contains_key(id))
-            && filter.key.as_ref().is_none_or(|key| *key == tx.host_key(*id).0)
-    };
-    let wanted = tx.all_hosts().into_iter().filter(is_wanted);
-    Ok(wanted.skip(filter.skip).take(filter.limit).map(|id| view(tx, id, &queued, now)).collect())
+    let counts = counts_by_host(tx, collection, filter.key.as_deref());
+    let ids = if collection.is_some() { counts.keys().copied().collect() } else { tx.all_hosts() };
+    let has_key = |id: &HostId| filter.key.as_ref().is_none_or(|key| *key == tx.host_key(*id).0);
+    let views = ids
+        .into_iter()
+        .filter(has_key)
+        .map(|id| view(tx, id, counts.get(&id).copied().unwrap_or_default(), now))
+        .filter(|view| !filter.is_active || is_active(view, now));
+    Ok(views.skip(filter.skip).take(filter.limit).collect())
 }
 
-/// How many entries wait at each host that has any, all together or of one collection.
-fn queued_by_host<T: Tx>(tx: &T, collection: Option<CollectionId>) -> BTreeMap<HostId, u64> {
-    let mut queued = BTreeMap::new();
-    for queue in tx.queues() {
+/// Whether a host is not blocked, and has entries that wait or are under way.
+fn is_active(view: &HostView, now: Moment) -> bool {
+    let is_blocked = view.settings.blocked_until.is_some_and(|until| until > now);
+    !is_blocked && (view.queued > 0 || view.in_flight > 0)
+}
+
+/// The queues of a key: that of the plain collection that owns the host, or those of all that share it.
+fn queues_of<T: Tx>(tx: &T, owner: Option<CollectionId>, key: &str) -> impl Iterator<Item = QueueId> {
+    let catalog = tx.catalog().clone();
+    let rows = catalog.rows().collections.iter();
+    let is_its = |row: &&CollectionRow| match owner {
+        Some(owner) => row.number == owner,
+        None => row.spec.kind == Kind::Planned,
+    };
+    let queues: Vec<QueueId> = rows.filter(is_its).filter_map(|row| tx.find_queue(row.number, key)).collect();
+    queues.into_iter()
+}
+
+/// The entries of a host by state.
+fn counts_at<T: Tx>(tx: &T, id: HostId) -> Counts {
+    let (key, owner) = tx.host_key(id);
+    queues_of(tx, owner, key).fold(Counts::default(), |sum, queue| added(sum, tx.queue_counts(queue)))
+}
+
+/// The entries of each host by state, all together or of one collection; a host that has none is left out, unless it
+/// is that of a queue which a client has made.
+fn counts_by_host<T: Tx>(
+    tx: &T,
+    collection: Option<CollectionId>,
+    key: Option<&str>,
+) -> BTreeMap<HostId, Counts> {
+    let queues = match (collection, key) {
+        (Some(collection), Some(key)) => tx.find_queue(collection, key).into_iter().collect(),
+        _ => tx.queues(),
+    };
+    let mut sums = BTreeMap::new();
+    for queue in queues {
         let (owner, host) = tx.queue_parts(queue);
-        let counts = tx.queue_counts(queue);
-        if counts.iter().all(|count| *count == 0) {
-            continue;
-        }
-        if collection.is_none_or(|collection| collection == owner) {
-            *queued.entry(host).or_default() += counts[0];
+        if collection.is_none_or(|collection| collection == owner) && is_listed(tx, queue) {
+            let sum = sums.entry(host).or_default();
+            *sum = added(*sum, tx.queue_counts(queue));
         }
     }
-    queued
+    sums
 }
 
-fn view<T: Tx>(tx: &T, id: HostId, queued: &BTreeMap<HostId, u64>, now: Moment) -> HostView {
+/// Whether a queue is one for those who look at it: it has entries, or a client has made it.
+pub(super) fn is_listed<T: Tx>(tx: &T, queue: QueueId) -> bool {
+    let (_, host) = tx.queue_parts(queue);
+    tx.host_key(host).1.is_some() || tx.queue_counts(queue).iter().any(|count| *count > 0)
+}
+
+fn added(mut sum: Counts, more: Counts) -> Counts {
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum += more;
+    }
+    sum
+}
+
+fn view<T: Tx>(tx: &T, id: HostId, [queued, _, done, failed]: Counts, now: Moment) -> HostView {
     let (key, owner) = tx.host_key(id);
     let (host, in_flight) = (tx.host(id), tx.in_flight(id));
     let opens = host.opens(in_flight, &tx.settings().politeness, owner.is_some());
@@ -119,7 +185,8 @@ fn view<T: Tx>(tx: &T, id: HostId, queued: &BTreeMap<HostId, u64>, now: Moment) 
     HostView {
         host: key.to_owned(),
         collection: collection.map(|row| row.spec.id.clone()),
-        queued: queued.get(&id).copied().unwrap_or_default(),
+        queued,
+        done: done + failed,
         in_flight: in_flight.count,
         fetched: host.fetched,
         failures: host.failures,

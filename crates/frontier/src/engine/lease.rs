@@ -12,7 +12,7 @@ use super::{Tx, Wanted, jobs, note_removal, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Limits, Steering};
 use crate::entry::{CollectionId, EntryId, HostId, How, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
-use crate::host::{Gate, Host, Opens};
+use crate::host::{Gate, Host, Opens, to_millis};
 use crate::moment::Moment;
 use crate::verbs::{LeaseAnswer, LeaseRequest, Leased, Nothing};
 
@@ -128,7 +128,8 @@ impl<'c> Counter<'c> {
     fn serve<T: Tx>(&mut self, tx: &mut T) -> Result<()> {
         // Whoever is served gets a later turn than this, so that no host is looked at twice.
         let below = tx.next_turn();
-        while self.leased.len() < self.request.max && self.looks > 0 {
+        while self.leased.len() < self.request.max && self.served.len() < self.request.hosts && self.looks > 0
+        {
             let Some(queue) = tx.next_queue(&self.wanted, below) else { break };
             self.serve_queue(tx, queue)?;
         }
@@ -141,11 +142,7 @@ impl<'c> Counter<'c> {
         let is_plain = collection.spec.kind == Kind::Plain;
         let mut host = tx.host(host_id).clone();
         host.take_turn(number, tx.next_turn());
-        let allowed = remaining(tx, collection, self.now);
-        let of_host = self.served.entry(host_id).or_default();
-        let allowed = usize::try_from(allowed)
-            .unwrap_or(usize::MAX)
-            .min(self.request.per_host.saturating_sub(*of_host));
+        let allowed = self.allowed(tx, collection, host_id);
         let opens =
             |tx: &T, host: &Host| host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
         let (mut handed_out, mut afterwards) = (0, Moment::ZERO);
@@ -161,10 +158,9 @@ impl<'c> Counter<'c> {
             if let Some(token) = self.hand_out(tx, collection, entry, oldest.is_some())? {
                 host.last_lease = Some(token);
                 handed_out += 1;
-                host.served += 1;
-                let delay = host.delay_millis(tx.host_key(host_id).0, &tx.settings().politeness, is_plain);
+                (host.served, host.served_at) = (host.served + 1, self.now);
+                let next_allowed = self.now.after_millis(self.delay_millis(tx, host_id, &host, is_plain));
                 // Clients of a plain collection pace by themselves what they get at once.
-                let next_allowed = self.now.after_millis(delay);
                 if is_plain { afterwards = next_allowed } else { host.next_allowed = next_allowed }
             }
         }
@@ -173,12 +169,35 @@ impl<'c> Counter<'c> {
             host.last_lease = None;
         }
         host.next_allowed = host.next_allowed.max(afterwards);
-        *self.served.entry(host_id).or_default() += handed_out;
+        if handed_out > 0 {
+            *self.served.entry(host_id).or_default() += handed_out;
+        } else {
+            // There may be any number of them.
+            self.looks = self.looks.saturating_sub(1);
+        }
         tx.set_host(host_id, host);
         if remaining(tx, collection, self.now) == 0 {
             self.wanted.collections.retain(|other| *other != number);
         }
         Ok(())
+    }
+
+    /// How many entries a host may hand out for a collection.
+    fn allowed<T: Tx>(&self, tx: &T, collection: &CollectionRow, host: HostId) -> usize {
+        if tx.in_flight(host).count as usize >= self.request.busy_at {
+            return 0;
+        }
+        let of_host = self.served.get(&host).copied().unwrap_or_default();
+        let of_collection = usize::try_from(remaining(tx, collection, self.now)).unwrap_or(usize::MAX);
+        of_collection.min(self.request.per_host.saturating_sub(of_host))
+    }
+
+    /// How long a host waits after it has handed out an entry.
+    fn delay_millis<T: Tx>(&self, tx: &T, id: HostId, host: &Host, is_plain: bool) -> u64 {
+        match self.request.plain_delay {
+            Some(delay) if is_plain && host.settings.delay.is_none() => to_millis(delay),
+            _ => host.delay_millis(tx.host_key(id).0, &tx.settings().politeness, is_plain),
+        }
     }
 
     /// Hands out an entry, unless the rules of scope have it wait or go. Returns the token if it did.

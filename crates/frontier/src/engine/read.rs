@@ -1,9 +1,11 @@
 //! Looking at the queue without changing it.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::discover::{find_text, known_by};
+use super::discover::{find_by, find_text, known_by};
+use super::hosts::is_listed;
 use super::lease::{is_turn_of_oldest, seed_text, wake};
 use super::{Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
@@ -13,19 +15,24 @@ use crate::host::Host;
 use crate::moment::Moment;
 use crate::verbs::{EntryView, ListFilter, ListPage, PlanFilter, Planned, Stats, WaitsFor};
 
-/// An entry, by its URL.
+/// An entry, by its URL; in one queue, or wherever it is.
 pub(crate) fn entry<T: Tx>(
     tx: &mut T,
     collection: &str,
+    key: Option<&str>,
     url: &str,
     now: Moment,
 ) -> Result<Option<EntryView>> {
     settle(tx, now)?;
     let catalog = tx.catalog().clone();
     let row = catalog.require_collection(collection)?;
-    let (key, identity) =
+    let (derived, identity) =
         known_by(&catalog, row, url).map_err(|cause| Error::Configuration(cause.to_string()))?;
-    match find_text(tx, row, &key, &identity)? {
+    let found = match key {
+        Some(key) => find_by(tx, row, key, &identity)?,
+        None => find_text(tx, row, &derived, &identity)?,
+    };
+    match found {
         Some((_, entry)) => view(tx, &catalog, entry),
         None => Ok(None),
     }
@@ -70,7 +77,14 @@ pub(crate) fn list<T: Tx>(tx: &mut T, filter: &ListFilter, now: Moment) -> Resul
         Some(name) => Some(catalog.require_collection(name)?.number),
         None => None,
     };
-    let within = collection.map_or(Within::Everything, Within::Collection);
+    let queue =
+        collection.zip(filter.host.as_deref()).map(|(collection, key)| tx.find_queue(collection, key));
+    let within = match queue {
+        Some(Some(queue)) => Within::Queue(queue),
+        Some(None) => return Ok(ListPage { entries: Vec::new(), next: None }),
+        None => collection.map_or(Within::Everything, Within::Collection),
+    };
+    let part = filter.contains.as_deref().map(|part| folded(part, filter.any_case));
     let is_wanted = |standing: &Standing| {
         let (_, host) = tx.queue_parts(standing.queue);
         filter.state.is_none_or(|state| state == standing.state)
@@ -78,7 +92,7 @@ pub(crate) fn list<T: Tx>(tx: &mut T, filter: &ListFilter, now: Moment) -> Resul
     };
     let has_text = |url: &str| {
         filter.prefix.as_ref().is_none_or(|prefix| url.starts_with(prefix.as_str()))
-            && filter.contains.as_ref().is_none_or(|part| url.contains(part.as_str()))
+            && part.as_ref().is_none_or(|part| folded(url, filter.any_case).contains(part.as_ref()))
     };
     let mut page = ListPage { entries: Vec::new(), next: None };
     let mut after = filter.after;
@@ -99,6 +113,11 @@ pub(crate) fn list<T: Tx>(tx: &mut T, filter: &ListFilter, now: Moment) -> Resul
     Ok(page)
 }
 
+/// A text as it is compared.
+fn folded(text: &str, any_case: bool) -> Cow<'_, str> {
+    if any_case { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) }
+}
+
 /// How many entries there are, by state.
 pub(crate) fn stats<T: Tx>(tx: &mut T, collection: Option<&str>, now: Moment) -> Result<Vec<Stats>> {
     settle(tx, now)?;
@@ -112,14 +131,13 @@ pub(crate) fn stats<T: Tx>(tx: &mut T, collection: Option<&str>, now: Moment) ->
 pub(super) fn stats_of<T: Tx>(tx: &T, row: &CollectionRow) -> Stats {
     let [queued, in_flight, done, failed] = tx.counts(row.number);
     let is_its = |queue: &&QueueId| tx.queue_parts(**queue).0 == row.number;
-    let has_entries = |queue: &&QueueId| tx.queue_counts(**queue).iter().any(|count| *count > 0);
     Stats {
         collection: row.spec.id.clone(),
         queued,
         in_flight,
         done,
         failed,
-        hosts: tx.queues().iter().filter(is_its).filter(has_entries).count() as u64,
+        hosts: tx.queues().iter().filter(is_its).filter(|queue| is_listed(tx, **queue)).count() as u64,
         tally: tx.tally(row.number),
     }
 }

@@ -41,10 +41,11 @@ impl Store for Memory {
         call: impl Fn(&mut Model, Moment) -> Result<R> + Send + Sync,
     ) -> Result<R> {
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        // The time was told, whatever comes of the call.
+        model.now = now.map_or(model.now, |now| model.now.advanced(now));
+        let now = model.now;
         // A copy is what makes a failed call undone: simple, and right.
         let mut next = model.clone();
-        next.now = now.map_or(next.now, |now| next.now.advanced(now));
-        let now = next.now;
         let result = call(&mut next, now)?;
         *model = next;
         drop(model);
@@ -258,6 +259,13 @@ impl Tx for Model {
             parts.is_some_and(|(owner, host)| owner == collection && self.host_key(host).0 == key)
         };
         self.queues.iter().position(is_it).map(|index| QueueId(number(index)))
+    }
+
+    fn forget_queue(&mut self, queue: QueueId) {
+        let Some((collection, host)) = self.queues[queue.0 as usize].take() else { return };
+        if self.host_key(host).1 == Some(collection) {
+            self.hosts[host.0 as usize] = None;
+        }
     }
 
     #[expect(clippy::expect_used, reason = "entries refer to queues that there are")]

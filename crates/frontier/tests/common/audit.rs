@@ -9,7 +9,7 @@ use forager_frontier::host::HostSettings;
 use forager_frontier::settings::Politeness;
 use forager_frontier::verbs::Leased;
 
-use super::calls::{Answer, Call};
+use super::calls::{Answer, Call, Freed};
 
 /// Proves that nothing was handed out twice at a time, and that no host was asked too early or too often.
 #[derive(Debug, Default)]
@@ -67,10 +67,12 @@ impl Auditor {
 
     /// Takes in a call that was made at `now`, and what was answered.
     pub fn note(&mut self, call: &Call, answer: &Answer, now: Moment) {
+        if answer.tells_time {
+            self.looked(now);
+        }
         if !answer.is_done {
             return;
         }
-        self.looked(now);
         let now = self.latest;
         self.held.retain(|_, held| held.until > now);
         for token in &answer.ended {
@@ -86,6 +88,13 @@ impl Auditor {
             let before = self.held.len();
             self.held.retain(|_, held| held.entry.0 != *name);
             assert_eq!((before - self.held.len()) as u64, *count, "leases of {name} that were taken back");
+        }
+        for Freed { collection, key, url } in &answer.freed {
+            self.held.retain(|_, Held { entry: (of, at, held), .. }| {
+                of != collection
+                    || key.as_ref().is_some_and(|key| key != at)
+                    || url.as_ref().is_some_and(|url| url != held)
+            });
         }
         for (token, until) in &answer.extended {
             let held = self.held.get_mut(token);

@@ -15,8 +15,9 @@ use forager_frontier::catalog::{Change, CollectionSpec, Kind, Limits};
 use forager_frontier::entry::{How, Token, Validators};
 use forager_frontier::host::{HostSettings, Robots};
 use forager_frontier::verbs::{
-    Difference, FetchError, FetchRow, HostChange, HostFilter, LeaseRequest, Leased, Link, ListFilter, NewJob,
-    Note, Outcome, Page, PlanFilter, Report, Sent, Steer, Target, text_key,
+    Action, Difference, FetchError, FetchRow, HostChange, HostFilter, Item, LeaseRequest, Leased, Link,
+    ListFilter, NewJob, Note, Outcome, Page, PlanFilter, Purge, Put, Report, Sent, Steer, Target, Word,
+    text_key,
 };
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
@@ -79,6 +80,19 @@ pub enum Call {
         source: u8,
         depth: u8,
         links: Vec<(u8, u8)>,
+    },
+    Put {
+        collection: u8,
+        items: Vec<(u8, u8)>,
+    },
+    Remove {
+        collection: u8,
+        key: Option<u8>,
+    },
+    Purge {
+        collection: u8,
+        key: Option<u8>,
+        all: bool,
     },
     Lease {
         max: u8,
@@ -170,6 +184,13 @@ pub fn calls() -> impl Strategy<Value = Call> {
         12 => (n(), n(), n(), pairs(8)).prop_map(|(collection, source, depth, links)| {
             Call::Discover { collection, source, depth, links }
         }),
+        8 => (n(), pairs(6)).prop_map(|(collection, items)| Call::Put { collection, items }),
+        1 => (n(), proptest::option::weighted(0.8, n())).prop_map(|(collection, key)| {
+            Call::Remove { collection, key }
+        }),
+        1 => (n(), maybe(), any::<bool>()).prop_map(|(collection, key, all)| {
+            Call::Purge { collection, key, all }
+        }),
         16 => (n(), n(), maybe(), maybe(), n()).prop_map(|(max, per_host, collection, host, hold)| {
             Call::Lease { max, per_host, collection, host, hold }
         }),
@@ -255,8 +276,10 @@ impl FromStr for Caller {
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub text: String,
-    /// Whether anything was done; what fails as a whole, or is not told the time, does not move it either.
+    /// Whether anything was done.
     pub is_done: bool,
+    /// Whether the frontier was told the time, which moves it even where nothing was done.
+    pub tells_time: bool,
     pub leased: Vec<Leased>,
     /// Leases that a report, a release or a removal has ended.
     pub ended: Vec<Token>,
@@ -264,8 +287,18 @@ pub struct Answer {
     pub forbidden: Vec<Token>,
     /// The collection that has taken back its leases, and how many.
     pub reclaimed: Option<(String, u64)>,
+    /// What nobody holds any more: collection, queue key and URL, or any.
+    pub freed: Vec<Freed>,
     /// Leases that have another end now.
     pub extended: Vec<(Token, Moment)>,
+}
+
+/// Entries that were told of otherwise, or removed: of a collection, a queue of it, a URL in that.
+#[derive(Clone, Debug)]
+pub struct Freed {
+    pub collection: String,
+    pub key: Option<String>,
+    pub url: Option<String>,
 }
 
 fn told<T: Debug>(result: forager_frontier::Result<T>) -> Answer {
@@ -274,7 +307,7 @@ fn told<T: Debug>(result: forager_frontier::Result<T>) -> Answer {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error: {error}"),
     };
-    Answer { text, is_done, ..Answer::default() }
+    Answer { text, is_done, tells_time: true, ..Answer::default() }
 }
 
 impl Caller {
@@ -310,7 +343,7 @@ impl Caller {
     /// Makes a call.
     pub async fn make(&mut self, frontier: &dyn Frontier, call: &Call) -> Answer {
         let answer = self.ask(frontier, call).await;
-        if answer.is_done {
+        if answer.tells_time {
             self.looked();
         }
         self.forget(&answer.ended);
@@ -356,14 +389,15 @@ impl Caller {
                 let page = found(*collection, *source, *depth, links, self.now);
                 told(frontier.discover(&[page], now).await)
             }
+            Call::Put { collection, items } => self.put(frontier, *collection, items).await,
+            Call::Remove { collection, key } => {
+                let (collection, key) = (collection_name(*collection), key.map(queue_key));
+                let answer = frontier.remove(collection, key, now).await;
+                Answer { freed: freed(collection, key), ..told(answer) }
+            }
+            Call::Purge { collection, key, all } => self.purge(frontier, *collection, *key, *all).await,
             Call::Lease { max, per_host, collection, host, hold } => {
-                let request = LeaseRequest {
-                    max: usize::from(max % 6),
-                    per_host: usize::from(per_host % 4),
-                    collection: collection.map(|pick| collection_name(pick).to_owned()),
-                    host: host.map(|pick| HOSTS[usize::from(pick) % HOSTS.len()].to_owned()),
-                    hold: Interval::from_secs_f64(f64::from(u16::from(hold % 5) * 300 + 1)),
-                };
+                let request = lease_request([*max, *per_host, *hold], *collection, *host);
                 let answer = frontier.lease(&request, now).await;
                 let leased = answer.as_ref().map(|answer| answer.leased.clone()).unwrap_or_default();
                 self.tokens.extend(leased.iter().map(|leased| leased.token));
@@ -412,7 +446,8 @@ impl Caller {
                 let change = HostChange {
                     key: HOSTS[usize::from(*host) % HOSTS.len()].to_owned(),
                     collection: plain.map(|pick| collection_name(pick).to_owned()),
-                    settings: settings(*kind, *amount, self.now),
+                    sets: settings(*kind, *amount, self.now).all(),
+                    only_known: plain.is_some() && amount.is_multiple_of(3),
                 };
                 told(frontier.set_hosts(&[change], now).await)
             }
@@ -426,6 +461,37 @@ impl Caller {
             Call::Import { from, to } => self.import(frontier, *from, *to).await,
             Call::Look(what, which) => self.look(frontier, *what, *which).await,
         }
+    }
+
+    async fn put(&self, frontier: &dyn Frontier, collection: u8, items: &[(u8, u8)]) -> Answer {
+        let name = collection_name(collection);
+        let items: Vec<Item> = items.iter().map(|pick| item(*pick, self.now)).collect();
+        let put = Put { collection: name.to_owned(), items };
+        let answer = frontier.put(std::slice::from_ref(&put), self.time()).await;
+        let actions = answer.iter().flatten().map(|told| told.action);
+        let heard = put.items.iter().zip(actions).filter(|(_, action)| *action == Action::Improved);
+        let catalog = frontier.catalog().await.unwrap();
+        let is_plain = catalog.collection(name).is_some_and(|row| row.spec.kind == Kind::Plain);
+        let freed = heard.map(|(item, _)| {
+            let host = item.url.split('/').nth(2).unwrap_or_default();
+            let key = item.key.clone().unwrap_or_else(|| host.to_owned());
+            let (key, url) = (is_plain.then_some(key), Some(item.url.clone()));
+            Freed { collection: name.to_owned(), key, url }
+        });
+        Answer { freed: freed.collect(), ..told(answer) }
+    }
+
+    async fn purge(&self, frontier: &dyn Frontier, collection: u8, key: Option<u8>, all: bool) -> Answer {
+        let (collection, key) = (collection_name(collection), key.map(queue_key));
+        let purge = Purge {
+            collection: collection.to_owned(),
+            key: key.map(str::to_owned),
+            before: if all { Moment::NEVER } else { Moment::from_second(1) },
+            after: None,
+            limit: usize::MAX,
+        };
+        let answer = frontier.purge(&purge, self.time()).await;
+        Answer { freed: if all { freed(collection, key) } else { vec![] }, ..told(answer) }
     }
 
     async fn import(&self, frontier: &dyn Frontier, from: u8, to: u8) -> Answer {
@@ -452,13 +518,16 @@ impl Caller {
             }
             3 => {
                 let keys = [which, which / 8].map(|pick| NOTES[usize::from(pick) % NOTES.len()].to_owned());
-                Answer { is_done: false, ..told(frontier.noted(&keys).await) }
+                Answer { is_done: false, tells_time: false, ..told(frontier.noted(&keys).await) }
             }
             4 => {
                 let (from, limit) = (u64::from(which % 32), usize::from(what / 6));
-                Answer { is_done: false, ..told(frontier.fetches(from, limit).await) }
+                Answer { is_done: false, tells_time: false, ..told(frontier.fetches(from, limit).await) }
             }
-            _ => told(frontier.entry(name, &url(what), now).await),
+            _ => {
+                let key = which.is_multiple_of(2).then(|| queue_key(which / 2));
+                told(frontier.entry(name, key, &url(what), now).await)
+            }
         }
     }
 
@@ -503,6 +572,47 @@ impl Caller {
             lines.push(told(frontier.export(name, None, usize::MAX, now).await).text);
         }
         lines
+    }
+}
+
+fn lease_request([max, per_host, hold]: [u8; 3], collection: Option<u8>, host: Option<u8>) -> LeaseRequest {
+    LeaseRequest {
+        max: usize::from(max % 6),
+        per_host: usize::from(per_host % 4),
+        hosts: if hold.is_multiple_of(7) { 1 } else { usize::MAX },
+        busy_at: if hold.is_multiple_of(11) { 1 } else { usize::MAX },
+        collection: collection.map(|pick| collection_name(pick).to_owned()),
+        host: host.map(|pick| HOSTS[usize::from(pick) % HOSTS.len()].to_owned()),
+        hold: Interval::from_secs_f64(f64::from(u16::from(hold % 5) * 300 + 1)),
+        plain_delay: hold.is_multiple_of(3).then(|| Interval::from_secs_f64(f64::from(hold % 13))),
+    }
+}
+
+fn freed(collection: &str, key: Option<&str>) -> Vec<Freed> {
+    vec![Freed { collection: collection.to_owned(), key: key.map(str::to_owned), url: None }]
+}
+
+/// A queue key: one that clients give, or a host.
+fn queue_key(pick: u8) -> &'static str {
+    let keys = KEYS.iter().chain(&HOSTS).copied();
+    keys.cycle().nth(usize::from(pick % 7)).unwrap_or_default()
+}
+
+/// What a client says of a URL.
+fn item((what, look): (u8, u8), now: Moment) -> Item {
+    let word = match look % 5 {
+        0 | 1 => Word::Found,
+        2 => Word::Done,
+        3 => Word::Due(now),
+        _ => Word::Due(Moment::from_second(now.second().saturating_add(u32::from(look) * 7))),
+    };
+    Item {
+        url: url(what),
+        key: look.is_multiple_of(3).then(|| queue_key(look / 3).to_owned()),
+        word,
+        metadata: look.is_multiple_of(4).then(|| format!("{{\"look\":[\"{look}\"]}}")),
+        source: look.is_multiple_of(7).then(|| url(look)),
+        status: look.is_multiple_of(6).then_some(if look.is_multiple_of(12) { 404 } else { 200 }),
     }
 }
 

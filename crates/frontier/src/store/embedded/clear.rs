@@ -1,8 +1,8 @@
-//! Drops a whole collection.
+//! Drops a whole collection, or a queue of one.
 
 use super::inner::Inner;
 use super::queue::Queue;
-use crate::entry::{CollectionId, EntryId};
+use crate::entry::{CollectionId, EntryId, QueueId};
 
 impl Inner {
     /// Drops the entries and queues of a collection, and the hosts of its own. The rows of its queues
@@ -53,6 +53,14 @@ impl Inner {
         }
     }
 
+    /// Drops a queue without entries, and its host if that is of its collection alone.
+    pub(super) fn drop_queue(&mut self, number: QueueId) {
+        let Some(queue) = self.queues.get_mut(number.0 as usize).and_then(Option::take) else { return };
+        self.forget_queue(&queue);
+        self.staged.queues.push(number.0);
+        self.clear_host(queue.host.0, queue.collection);
+    }
+
     /// Takes a queue away from its host.
     pub(super) fn forget_queue(&mut self, queue: &Queue) {
         if let Some(Some(host)) = self.hosts.get_mut(queue.host.0 as usize) {
@@ -63,10 +71,15 @@ impl Inner {
 
     fn clear_hosts(&mut self, collection: CollectionId) {
         for number in 0..super::tx::to_u32(self.hosts.len()) {
-            let place = &mut self.hosts[number as usize];
-            let Some(host) = place.take_if(|host| host.owner == Some(collection)) else { continue };
-            self.names.remove_host(host.owner, &host.key);
-            self.staged.named_hosts.push(number);
+            self.clear_host(number, collection);
         }
+    }
+
+    /// Drops a host if it is of this collection.
+    fn clear_host(&mut self, number: u32, collection: CollectionId) {
+        let place = &mut self.hosts[number as usize];
+        let Some(host) = place.take_if(|host| host.owner == Some(collection)) else { return };
+        self.names.remove_host(host.owner, &host.key);
+        self.staged.named_hosts.push(number);
     }
 }

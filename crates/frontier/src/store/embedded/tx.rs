@@ -197,6 +197,11 @@ impl Tx for Inner {
         self.names.queue(collection, key)
     }
 
+    fn forget_queue(&mut self, queue: QueueId) {
+        self.undo.note(Deed::Cleared);
+        self.drop_queue(queue);
+    }
+
     #[expect(clippy::expect_used, reason = "entries refer to queues that there are")]
     fn queue_parts(&self, queue: QueueId) -> (CollectionId, HostId) {
         let queue = self.queue_at(queue).expect("the queue is there");

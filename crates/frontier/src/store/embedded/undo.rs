@@ -35,7 +35,7 @@ pub(super) enum Deed {
     SetTally(CollectionId, Option<Tally>),
     /// Put another catalog in place.
     SetCatalog(Arc<Catalog>),
-    /// Dropped a whole collection: too much to remember, so all is read from disk again.
+    /// Dropped a queue, or a whole collection: too much to remember, so all is read from disk again.
     Cleared,
 }
 

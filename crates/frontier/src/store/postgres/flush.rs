@@ -49,6 +49,7 @@ pub(super) async fn flush(
     statements.extend(records::notes(changes));
     statements.extend(records::logs(changes)?);
     statements.extend(records::clear(changes));
+    statements.extend(queues::forget(changes));
     statements.extend(records::count(view));
     statements.push(Statement::new(TRANSACTION));
     let answers = session.run_all(&statements).await?;
@@ -66,6 +67,7 @@ fn touched(view: &View) -> BTreeSet<HostId> {
     let changes = &view.changes;
     let mut touched: BTreeSet<HostId> = changes.hosts.keys().copied().collect();
     touched.extend(changes.new_queues.values().map(|queue| queue.host));
+    touched.extend(changes.forgotten.values().map(|(host, _)| *host));
     touched.extend(touched_queues(view).into_iter().map(|queue| view.queue_parts(queue).1));
     touched
 }

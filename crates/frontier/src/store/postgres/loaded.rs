@@ -134,6 +134,8 @@ pub(super) struct Changes {
     pub(super) hosts: BTreeMap<HostId, HostRow>,
     pub(super) new_hosts: BTreeSet<HostId>,
     pub(super) new_queues: BTreeMap<QueueId, QueueRow>,
+    /// Queues that are gone, each with its host and whether that goes too.
+    pub(super) forgotten: BTreeMap<QueueId, (HostId, bool)>,
     pub(super) events: Vec<EventRow>,
     pub(super) fetches: Vec<FetchRow>,
     pub(super) notes: BTreeMap<String, Option<Vec<u8>>>,
@@ -163,6 +165,7 @@ impl Changes {
             && self.entries.is_empty()
             && self.hosts.is_empty()
             && self.new_queues.is_empty()
+            && self.forgotten.is_empty()
             && self.events.is_empty()
             && self.fetches.is_empty()
             && self.notes.is_empty()

@@ -55,6 +55,21 @@ pub(super) fn new_queues<'a>(changes: &Changes) -> Option<Statement<'a>> {
     })
 }
 
+/// Queues that are gone, and the hosts that go with them.
+pub(super) fn forget<'a>(changes: &Changes) -> Vec<Statement<'a>> {
+    const QUEUES: &str = "DELETE FROM @queues q WHERE q.id = ANY($1)";
+    const HOSTS: &str = "DELETE FROM @hosts h WHERE h.id = ANY($1)";
+    if changes.forgotten.is_empty() {
+        return Vec::new();
+    }
+    let queues: Vec<i32> = changes.forgotten.keys().map(|queue| int(queue.0)).collect();
+    let hosts = changes.forgotten.values().filter(|(_, is_its_own)| *is_its_own);
+    let hosts: Vec<i32> = hosts.map(|(host, _)| int(host.0)).collect();
+    [(QUEUES, queues), (HOSTS, hosts)]
+        .map(|(statement, numbers)| Statement::new(statement).with(numbers, Type::INT4_ARRAY))
+        .into()
+}
+
 pub(super) fn change_hosts<'a>(changes: &Changes) -> Result<Option<Statement<'a>>, Failure> {
     const CHANGE: &str = "UPDATE @hosts h SET state = w.state::json \
         FROM unnest($1::int4[], $2::text[]) w (id, state) WHERE h.id = w.id";

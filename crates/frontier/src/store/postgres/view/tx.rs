@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::loaded::{EntryRow, HostRow, QueueRow, Text};
+use super::super::loaded::{Changes, EntryRow, HostRow, QueueRow, Text};
 use super::super::numbers::Numbered;
 use super::super::wants::stretch_key;
 use super::{MOST_CLAIMS, UNKNOWN, View, key_of, sooner};
@@ -162,7 +162,19 @@ impl Tx for View {
         if loaded.is_none() {
             self.wants().queues.insert((collection, key.to_owned()));
         }
-        loaded.copied().flatten().filter(|_| !self.changes.cleared.contains(&collection))
+        let is_there = |queue: &QueueId| {
+            !self.changes.cleared.contains(&collection) && !self.changes.forgotten.contains_key(queue)
+        };
+        loaded.copied().flatten().filter(is_there)
+    }
+
+    fn forget_queue(&mut self, queue: QueueId) {
+        let (collection, host) = self.queue_parts(queue);
+        let is_its_own = self.host_row(host).owner == Some(collection);
+        if is_its_own {
+            self.changes.hosts.remove(&host);
+        }
+        self.changes.forgotten.insert(queue, (host, is_its_own));
     }
 
     fn queue_parts(&self, queue: QueueId) -> (CollectionId, HostId) {
@@ -174,8 +186,11 @@ impl Tx for View {
         if !self.loaded.has_all_queues {
             self.wants().all_queues = true;
         }
-        let read =
-            self.loaded.queues.iter().filter(|(_, row)| !self.changes.cleared.contains(&row.collection));
+        let Changes { cleared, forgotten, .. } = &self.changes;
+        let is_there = |queue: &QueueId, row: &QueueRow| {
+            !cleared.contains(&row.collection) && !forgotten.contains_key(queue)
+        };
+        let read = self.loaded.queues.iter().filter(|(queue, row)| is_there(queue, row));
         read.chain(&self.changes.new_queues).map(|(queue, _)| *queue).collect()
     }
 
@@ -248,8 +263,10 @@ impl Tx for View {
             self.wants().all_hosts = true;
         }
         let hosts = self.loaded.hosts.keys().chain(&self.changes.new_hosts).copied();
+        let is_forgotten = |host: &HostId| self.changes.forgotten.values().any(|gone| *gone == (*host, true));
         let is_there = |host: &HostId| {
-            self.host_row(*host).owner.is_none_or(|owner| !self.changes.cleared.contains(&owner))
+            let owner = self.host_row(*host).owner;
+            owner.is_none_or(|owner| !self.changes.cleared.contains(&owner)) && !is_forgotten(host)
         };
         hosts.filter(is_there).collect::<BTreeSet<HostId>>().into_iter().collect()
     }

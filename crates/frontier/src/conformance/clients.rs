@@ -1,0 +1,326 @@
+//! What clients say that plan by themselves.
+
+use forager_core::order::Order;
+
+use super::World;
+use super::world::*;
+use crate::entry::State;
+use crate::host::{HostSettings, Setting};
+use crate::moment::Moment;
+use crate::verbs::{
+    Action, Action::*, HostChange, HostFilter, HostView, Item, LeaseRequest, ListFilter, Purge, Purged, Put,
+    Word,
+};
+
+async fn plain(mut world: World) -> World {
+    world.configure([unplanned("p")]).await;
+    world
+}
+
+fn item(url: &str, key: &str, word: Word) -> Item {
+    Item { url: url.into(), key: Some(key.into()), word, ..Item::default() }
+}
+
+async fn put(world: &mut World, collection: &str, items: &[Item]) -> Vec<Action> {
+    let put = Put { collection: collection.into(), items: items.to_vec() };
+    let told = world.frontier().put(&[put], world.now).await.unwrap();
+    told.into_iter().map(|told| told.action).collect()
+}
+
+async fn queue(world: &mut World, key: &str) -> Option<HostView> {
+    let filter =
+        HostFilter { collection: Some("p".into()), key: Some(key.into()), limit: 9, ..HostFilter::default() };
+    world.frontier().hosts(&filter, world.now).await.unwrap().pop()
+}
+
+async fn urls(world: &mut World, request: &LeaseRequest) -> Vec<String> {
+    world.ask(request).await.leased.into_iter().map(|leased| leased.url).collect()
+}
+
+fn metadata(text: &str, item: Item) -> Item {
+    Item { metadata: Some(text.into()), ..item }
+}
+
+pub async fn what_is_said_of_a_url_holds_whatever_was_before(world: World) {
+    let mut world = plain(world).await;
+    let (later, long_ago) = (world.later("1h"), Moment::from_second(10));
+    // What there is before, what is said, what becomes of it, and how the entry stands.
+    let cases: [(Option<Word>, Word, Action, State, Moment); 9] = [
+        (None, Word::Found, Added, State::Queued, world.moment()),
+        (None, Word::Due(later), Added, State::Queued, later),
+        (None, Word::Done, Added, State::Done, world.moment()),
+        (Some(Word::Due(later)), Word::Found, Kept, State::Queued, later),
+        (Some(Word::Done), Word::Found, Kept, State::Done, world.moment()),
+        (Some(Word::Found), Word::Due(long_ago), Improved, State::Queued, long_ago),
+        (Some(Word::Done), Word::Due(later), Improved, State::Queued, later),
+        (Some(Word::Due(later)), Word::Done, Improved, State::Done, world.moment()),
+        (Some(Word::Done), Word::Done, Improved, State::Done, world.moment()),
+    ];
+    for (number, (before, word, action, ..)) in cases.iter().enumerate() {
+        let url = number.to_string();
+        if let Some(before) = before {
+            put(&mut world, "p", &[metadata("before", item(&url, "k", *before))]).await;
+        }
+        assert_eq!(put(&mut world, "p", &[item(&url, "k", *word)]).await, [*action], "case {number}");
+    }
+    world.reopen();
+    for (number, (before, word, _, state, due)) in cases.iter().enumerate() {
+        let entry = world.the_entry("p", &number.to_string()).await;
+        assert_eq!((entry.state, entry.due), (*state, *due), "case {number}");
+        let stays = before.is_some() && *word == Word::Found;
+        let metadata = stays.then(|| "before".into());
+        assert_eq!(entry.record.origin.metadata, metadata, "case {number}: wholesale, or not at all");
+    }
+    let view = queue(&mut world, "k").await.unwrap();
+    assert_eq!((view.queued, view.done, view.fetched), (5, 4, 4), "no entry counts twice");
+    world.counts_equal_a_scan("p").await;
+}
+
+pub async fn a_word_ends_the_lease(world: World) {
+    let mut world = plain(world).await;
+    let found = ["a", "b", "c"].map(|url| item(url, "k", Word::Found));
+    put(&mut world, "p", &found).await;
+    let leased = world.lease(3).await;
+    let later = world.later("10m");
+    let said = [item("a", "k", Word::Done), item("b", "k", Word::Due(later)), item("c", "k", Word::Found)];
+    assert_eq!(put(&mut world, "p", &said).await, [Improved, Improved, Kept]);
+    world.reopen();
+    assert_eq!(queue(&mut world, "k").await.unwrap().in_flight, 1, "that of what was only found stays");
+    assert_eq!(world.the_entry("p", "b").await.last_fetch, Some(world.moment()));
+    let done = world.complete(ok(leased[0].token, "x")).await;
+    assert_eq!(done.outcome, crate::verbs::Outcome::Refused, "the lease is over");
+    world.pass("10m");
+    assert_eq!(urls(&mut world, &up_to(9)).await, ["c", "b"]);
+}
+
+pub async fn what_has_no_collection_or_key_is_told_so(world: World) {
+    let mut world = plain(world).await;
+    let long = "ü".repeat(256);
+    let items = [
+        Item { url: "https://x.example/a".into(), ..Item::default() },
+        Item { url: "/path".into(), ..Item::default() },
+        item("", "k", Word::Done),
+        item("u", &long, Word::Found),
+        item("u", &"ü".repeat(255), Word::Found),
+    ];
+    assert_eq!(put(&mut world, "p", &items).await, [Added, Invalid, Invalid, Invalid, Added]);
+    assert_eq!(queue(&mut world, "x.example").await.unwrap().queued, 1);
+    assert_eq!(put(&mut world, "nowhere", &items).await, [Ignored; 5]);
+}
+
+pub async fn a_lease_keeps_to_so_many_hosts_and_passes_over_busy_ones(world: World) {
+    let mut world = plain(world).await;
+    for key in ["a", "b", "c"] {
+        let items = ["1", "2", "3"].map(|url| item(url, key, Word::Found));
+        put(&mut world, "p", &items).await;
+    }
+    let two = LeaseRequest { hosts: 2, per_host: 2, ..up_to(9) };
+    let leased = world.ask(&two).await.leased;
+    let hosts: Vec<&str> = leased.iter().map(|leased| leased.host.as_str()).collect();
+    assert_eq!(hosts, ["a", "a", "b", "b"]);
+    world.pass("5s");
+    let idle = LeaseRequest { busy_at: 2, per_host: 2, ..up_to(9) };
+    let leased = world.ask(&idle).await.leased;
+    assert!(leased.iter().all(|leased| leased.host == "c"), "a and b have two under way");
+    assert_eq!(leased.len(), 2);
+}
+
+pub async fn a_delay_holds_for_the_last_hand_out_too(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &["1", "2", "3", "4"].map(|url| item(url, "k", Word::Found))).await;
+    let none = LeaseRequest { plain_delay: Some(interval("0s")), ..up_to(1) };
+    assert_eq!(urls(&mut world, &none).await, ["1"]);
+    assert_eq!(urls(&mut world, &none).await, ["2"], "no delay in general");
+    let set = |setting| HostChange {
+        key: "k".into(),
+        collection: Some("p".into()),
+        sets: vec![setting],
+        only_known: true,
+    };
+    let slow = set(Setting::Delay(Some(interval("5m"))));
+    world.frontier().set_hosts(&[slow], world.now).await.unwrap();
+    world.reopen();
+    assert_eq!(urls(&mut world, &none).await, [""; 0], "its own delay goes before the general one");
+    world.pass("4m");
+    let quick = set(Setting::Delay(Some(interval("1m"))));
+    world.frontier().set_hosts(&[quick], world.now).await.unwrap();
+    assert_eq!(urls(&mut world, &none).await, ["3"], "the wait is shorter at once");
+}
+
+pub async fn what_is_set_leaves_the_rest_and_makes_no_queue(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &[item("u", "k", Word::Found)]).await;
+    let change = |key: &str, sets: Vec<Setting>| HostChange {
+        key: key.into(),
+        collection: Some("p".into()),
+        sets,
+        only_known: true,
+    };
+    let until = world.later("1h");
+    let changes = [
+        change("k", vec![Setting::BlockedUntil(Some(until))]),
+        change("nobody", vec![Setting::FetchLimit(Some(1))]),
+        change("k", vec![Setting::FetchLimit(Some(7))]),
+    ];
+    let views = world.frontier().set_hosts(&changes, world.now).await.unwrap();
+    assert_eq!(views.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+    world.reopen();
+    assert_eq!(queue(&mut world, "nobody").await, None);
+    let settings = queue(&mut world, "k").await.unwrap().settings;
+    let both = HostSettings { blocked_until: Some(until), fetch_limit: Some(7), ..HostSettings::default() };
+    assert_eq!(settings, both);
+    assert_eq!(world.lease(1).await, []);
+}
+
+pub async fn a_limit_goes_by_what_is_done(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &["1", "2", "3"].map(|url| item(url, "k", Word::Found))).await;
+    let change = HostChange {
+        key: "k".into(),
+        collection: Some("p".into()),
+        sets: vec![Setting::FetchLimit(Some(1))],
+        only_known: true,
+    };
+    world.frontier().set_hosts(&[change], world.now).await.unwrap();
+    put(&mut world, "p", &[item("1", "k", Word::Done)]).await;
+    assert_eq!(world.lease(9).await, []);
+    let due = Word::Due(world.moment());
+    put(&mut world, "p", &[item("1", "k", due)]).await;
+    assert_eq!(world.lease(9).await.len(), 1, "it is to be fetched again, so that it does not count");
+}
+
+pub async fn only_active_hosts_are_listed_on_request(world: World) {
+    let mut world = plain(world).await;
+    let items = [("a", Word::Found), ("b", Word::Done), ("c", Word::Found), ("d", Word::Found)];
+    put(&mut world, "p", &items.map(|(key, word)| item("u", key, word))).await;
+    let block = HostChange {
+        key: "c".into(),
+        collection: Some("p".into()),
+        sets: vec![Setting::BlockedUntil(Some(Moment::NEVER))],
+        only_known: true,
+    };
+    world.frontier().set_hosts(&[block], world.now).await.unwrap();
+    let only_d = LeaseRequest { host: Some("d".into()), ..up_to(1) };
+    world.ask(&only_d).await;
+    let filter = |is_active, skip| HostFilter {
+        collection: Some("p".into()),
+        is_active,
+        skip,
+        limit: 9,
+        ..HostFilter::default()
+    };
+    for (is_active, skip, expected) in
+        [(false, 0, vec!["a", "b", "c", "d"]), (true, 0, vec!["a", "d"]), (true, 1, vec!["d"])]
+    {
+        let views = world.frontier().hosts(&filter(is_active, skip), world.now).await.unwrap();
+        let hosts: Vec<&str> = views.iter().map(|view| view.host.as_str()).collect();
+        assert_eq!(hosts, expected, "active {is_active}, from {skip} on");
+    }
+}
+
+pub async fn a_queue_that_is_removed_leaves_nothing(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &["1", "2"].map(|url| item(url, "k", Word::Found))).await;
+    put(&mut world, "p", &[item("1", "other", Word::Found), item("3", "k", Word::Done)]).await;
+    world.lease(1).await;
+    assert_eq!(world.frontier().remove("p", Some("k"), world.now).await.unwrap(), 3);
+    assert_eq!(world.frontier().remove("p", Some("k"), world.now).await.unwrap(), 0);
+    world.reopen();
+    assert_eq!(queue(&mut world, "k").await, None);
+    assert_eq!(world.stats("p").await.hosts, 1, "the other queue stays");
+    assert_eq!(put(&mut world, "p", &[item("1", "k", Word::Found)]).await, [Added]);
+    let of_k = LeaseRequest { host: Some("k".into()), ..up_to(9) };
+    assert_eq!(urls(&mut world, &of_k).await, ["1"], "neither delay nor lease is left");
+    world.counts_equal_a_scan("p").await;
+}
+
+pub async fn a_collection_is_removed_with_all_it_has(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &[item("1", "k", Word::Found), item("2", "l", Word::Done)]).await;
+    assert_eq!(world.frontier().remove("p", None, world.now).await.unwrap(), 2);
+    assert_eq!(world.frontier().remove("p", None, world.now).await.unwrap(), 0);
+    assert!(world.frontier().catalog().await.unwrap().collection("p").is_none());
+    world.harvest("c", Order::Hierarchy, "https://x.example/").await;
+    world.start_seed("https://x.example/").await;
+    assert_eq!(world.frontier().remove("c", None, world.now).await.unwrap(), 1);
+    world.reopen();
+    assert!(world.frontier().catalog().await.unwrap().collection("c").is_some(), "its profiles stay");
+    assert_eq!(world.stats("c").await.queued, 0);
+}
+
+pub async fn a_purge_takes_what_is_old_and_leaves_the_queue(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &[item("old", "k", Word::Found), item("old too", "l", Word::Done)]).await;
+    world.pass("1 day");
+    put(&mut world, "p", &[item("new", "k", Word::Done), item("old", "k", Word::Done)]).await;
+    let purge = |key: Option<&str>, before, limit, after| Purge {
+        collection: "p".into(),
+        key: key.map(str::to_owned),
+        before,
+        after,
+        limit,
+    };
+    let now = world.moment();
+    let run =
+        async |world: &mut World, purge: Purge| world.frontier().purge(&purge, world.now).await.unwrap();
+    assert_eq!(run(&mut world, purge(Some("m"), now, 9, None)).await, Purged::default());
+    let first = run(&mut world, purge(None, now, 1, None)).await;
+    assert_eq!((first.removed, first.next.is_some()), (1, true));
+    let rest = run(&mut world, purge(None, now, 9, first.next)).await;
+    assert_eq!(rest, Purged { removed: 1, next: None });
+    world.reopen();
+    let view = queue(&mut world, "k").await.unwrap();
+    assert_eq!((view.queued, view.done, view.fetched), (0, 1, 1));
+    assert_eq!(queue(&mut world, "l").await.unwrap().done, 0, "an empty queue stays");
+    assert_eq!(world.stats("p").await.hosts, 2);
+}
+
+pub async fn an_entry_is_found_in_one_queue(world: World) {
+    let mut world = plain(world).await;
+    let url = "https://x.example/";
+    put(&mut world, "p", &[item(url, "a", Word::Found), item(url, "b", Word::Done)]).await;
+    for (key, state) in [("a", Some(State::Queued)), ("b", Some(State::Done)), ("c", None)] {
+        let entry = world.frontier().entry("p", Some(key), url, world.now).await.unwrap();
+        assert_eq!(entry.map(|entry| entry.state), state, "{key}");
+    }
+}
+
+pub async fn letters_may_be_the_same_in_a_search(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &["Straße/A", "strasse/b", "STRAẞE/c"].map(|url| item(url, "k", Word::Found))).await;
+    for (any_case, expected) in [(false, 1), (true, 2)] {
+        let filter = ListFilter { contains: Some("Straße".into()), any_case, ..ListFilter::default() };
+        assert_eq!(world.list(filter).await.len(), expected, "any case: {any_case}");
+    }
+    let of_key = ListFilter { collection: Some("p".into()), host: Some("l".into()), ..ListFilter::default() };
+    assert_eq!(world.list(of_key).await, []);
+}
+
+pub async fn profiles_decide_where_there_are_any(world: World) {
+    let mut world = world;
+    world.harvest("c", Order::Hierarchy, "https://x.example/").await;
+    world.start_seed("https://x.example/").await;
+    let found = |url: &str, source: Option<&str>| Item {
+        url: url.into(),
+        source: source.map(str::to_owned),
+        metadata: Some("{}".into()),
+        ..Item::default()
+    };
+    let items = [
+        found("https://x.example/a", None),
+        found("HTTPS://X.example/a#b", None),
+        found("https://elsewhere.example/", None),
+        found("mailto:x", None),
+        found("https://x.example/b", Some("https://x.example/a")),
+    ];
+    assert_eq!(put(&mut world, "c", &items).await, [Added, Kept, Ignored, Invalid, Added]);
+    assert_eq!(world.the_entry("c", "https://x.example/a").await.depth, 1);
+    assert_eq!(world.the_entry("c", "https://x.example/b").await.depth, 2);
+    let leased = world.lease_one().await;
+    assert_eq!(leased.url, "https://x.example/");
+    let fetched =
+        |url: &str| Item { url: url.into(), word: Word::Done, status: Some(200), ..Item::default() };
+    let said = [fetched("https://x.example/"), fetched("https://x.example/a")];
+    assert_eq!(put(&mut world, "c", &said).await, [Improved, Kept], "only what was handed out was fetched");
+    assert_eq!(world.the_entry("c", "https://x.example/").await.last_fetch, Some(world.moment()));
+}

@@ -1,0 +1,204 @@
+//! Plain collections: clients decide, and everything is kept as it came.
+
+use std::sync::Arc;
+
+use forager_core::url::MAX_URL_BYTES;
+
+use super::discover::{Finds, find_by, fresh};
+use super::{NewEntry, Tx};
+use crate::catalog::CollectionRow;
+use crate::entry::{EntryId, How, Origin, Record, Standing, State};
+use crate::error::Result;
+use crate::moment::Moment;
+use crate::verbs::{Action, Discovery, Item, Link, Word};
+
+/// The longest queue key, in the units of UTF-16 by which clients count.
+const MAX_KEY_UNITS: usize = 255;
+
+/// Takes in what was found on a page: what is new is due when it is said to be, or at once.
+pub(super) fn take_in<T: Tx>(
+    tx: &mut T,
+    finds: Finds<'_>,
+    now: Moment,
+    answers: &mut Vec<Discovery>,
+) -> Result<()> {
+    let told: Vec<Told<'_>> = finds.links.iter().map(Told::from).collect();
+    take(tx, finds.collection, &told, now, answers)
+}
+
+/// Takes in what a client says.
+pub(super) fn put<T: Tx>(
+    tx: &mut T,
+    collection: &CollectionRow,
+    items: &[Item],
+    now: Moment,
+    answers: &mut Vec<Discovery>,
+) -> Result<()> {
+    let told: Vec<Told<'_>> = items.iter().map(Told::from).collect();
+    take(tx, collection, &told, now, answers)
+}
+
+/// What is said of a URL.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    url: &'a str,
+    key: &'a str,
+    how: How,
+    /// When it is due, if it was only found.
+    due: Option<Moment>,
+    word: Word,
+    metadata: Option<&'a str>,
+}
+
+impl<'a> From<&'a Link> for Told<'a> {
+    fn from(Link { url, key, how, due, metadata, .. }: &'a Link) -> Self {
+        let how = if *how == How::Seed { How::Seed } else { How::Other };
+        let (key, metadata) = (key_of(url, key.as_deref()), metadata.as_deref());
+        Self { url, key, how, due: *due, word: Word::Found, metadata }
+    }
+}
+
+impl<'a> From<&'a Item> for Told<'a> {
+    fn from(Item { url, key, word, metadata, .. }: &'a Item) -> Self {
+        let (key, metadata) = (key_of(url, key.as_deref()), metadata.as_deref());
+        Self { url, key, how: How::Other, due: None, word: *word, metadata }
+    }
+}
+
+fn take<T: Tx>(
+    tx: &mut T,
+    collection: &CollectionRow,
+    told: &[Told<'_>],
+    now: Moment,
+    answers: &mut Vec<Discovery>,
+) -> Result<()> {
+    let wanted: Vec<(&str, &str)> = told.iter().map(|told| (told.key, told.url)).collect();
+    tx.look_ahead(collection.number, &wanted);
+    let rules = Rules::new();
+    for told in told {
+        let (action, rule) = match problem(told) {
+            Some(problem) => (Action::Invalid, problem.into()),
+            None => rules.of(take_one(tx, collection, told, now)?),
+        };
+        answers.push(Discovery { action, rule });
+    }
+    Ok(())
+}
+
+/// Why a URL cannot be kept; none if it can.
+fn problem(told: &Told<'_>) -> Option<&'static str> {
+    if told.url.is_empty() || told.key.is_empty() {
+        return Some("no queue key is given, and none can be derived");
+    }
+    let is_long = told.key.len() > MAX_KEY_UNITS && told.key.encode_utf16().count() > MAX_KEY_UNITS;
+    (is_long || told.url.len() > MAX_URL_BYTES).then_some("the URL or its queue key is too long")
+}
+
+fn take_one<T: Tx>(tx: &mut T, collection: &CollectionRow, told: &Told<'_>, now: Moment) -> Result<Action> {
+    match find_by(tx, collection, told.key, told.url)? {
+        Some(_) if told.word == Word::Found => Ok(Action::Kept),
+        Some((_, entry)) => change(tx, entry, told, now),
+        None => {
+            add(tx, collection, told, now);
+            Ok(Action::Added)
+        }
+    }
+}
+
+fn add<T: Tx>(tx: &mut T, collection: &CollectionRow, told: &Told<'_>, now: Moment) {
+    let queue = tx.queue(collection.number, told.key, true);
+    let (state, due) = standing_of(told, now);
+    let origin = Origin {
+        created: Moment::from_second(now.second()),
+        how: told.how,
+        metadata: told.metadata.map(Into::into),
+        ..Origin::default()
+    };
+    let standing = Standing { by_due: true, state, ..fresh(queue, None, collection.harvest, due) };
+    let record = Record::new(origin, None);
+    tx.insert(NewEntry { identity: told.url, url: told.url, standing, record });
+    count_done(tx, &standing, State::Queued);
+}
+
+/// Does with an entry what the client says. Who has it on lease need not report any more.
+fn change<T: Tx>(tx: &mut T, entry: EntryId, told: &Told<'_>, now: Moment) -> Result<Action> {
+    let Some(before) = tx.standing(entry) else { return Ok(Action::Kept) };
+    let was_fetched = match tx.lease_of(entry) {
+        Some(lease) => {
+            tx.end_lease(lease.token);
+            true
+        }
+        None => false,
+    };
+    let (state, due) = standing_of(told, now);
+    let last_fetch = if was_fetched { Some(Moment::from_second(now.second())) } else { before.last_fetch };
+    let standing = Standing { due, last_fetch, state, ..before };
+    tx.set_standing(entry, standing);
+    count_done(tx, &standing, before.state);
+    let (_, mut record) = tx.load(entry)?;
+    if record.origin.metadata.as_deref() != told.metadata || record.abandoned > 0 {
+        record.origin.metadata = told.metadata.map(Into::into);
+        record.abandoned = 0;
+        tx.set_record(entry, record);
+    }
+    Ok(Action::Improved)
+}
+
+/// Whether an entry waits after what the client says, and when it is due.
+fn standing_of(told: &Told<'_>, now: Moment) -> (State, Moment) {
+    match told.word {
+        Word::Found => (State::Queued, Moment::due(told.due.unwrap_or(now).timestamp(), now)),
+        Word::Due(due) => (State::Queued, Moment::due(due.timestamp(), now)),
+        Word::Done => (State::Done, Moment::from_second(now.second())),
+    }
+}
+
+/// Keeps count at the host of how many of its entries are done, by which a limit of its fetches goes.
+fn count_done<T: Tx>(tx: &mut T, standing: &Standing, before: State) {
+    let is_through = |state| matches!(state, State::Done | State::Failed);
+    if is_through(standing.state) == is_through(before) {
+        return;
+    }
+    let (_, id) = tx.queue_parts(standing.queue);
+    let mut host = tx.host(id).clone();
+    host.fetched = if is_through(before) { host.fetched.saturating_sub(1) } else { host.fetched + 1 };
+    tx.set_host(id, host);
+}
+
+/// Counts an entry out that is removed.
+pub(super) fn count_out<T: Tx>(tx: &mut T, standing: &Standing) {
+    count_done(tx, &Standing { state: State::Queued, ..*standing }, standing.state);
+}
+
+/// The words for what became of a URL, each made once for a call.
+struct Rules {
+    new: Arc<str>,
+    known: Arc<str>,
+    told: Arc<str>,
+}
+
+impl Rules {
+    fn new() -> Self {
+        Self { new: "new".into(), known: "known".into(), told: "as the client says".into() }
+    }
+
+    fn of(&self, action: Action) -> (Action, Arc<str>) {
+        let rule = match action {
+            Action::Added => &self.new,
+            Action::Improved => &self.told,
+            _ => &self.known,
+        };
+        (action, rule.clone())
+    }
+}
+
+/// The queue key of a URL: what the client gives, or what clients expect of it.
+fn key_of<'a>(url: &'a str, given: Option<&'a str>) -> &'a str {
+    given.filter(|key| !key.is_empty()).unwrap_or_else(|| derived_key(url))
+}
+
+/// The queue key that clients expect of a URL: what follows `://`, up to the first of `:`, `/`, `?`, `&`.
+pub(super) fn derived_key(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split([':', '/', '?', '&']).next().unwrap_or_default()
+}

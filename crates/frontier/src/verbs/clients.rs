@@ -1,0 +1,66 @@
+//! What clients say that plan by themselves: they name queues, dates and what they are through with.
+
+use crate::entry::EntryId;
+use crate::moment::Moment;
+
+/// What a client says of URLs of one collection.
+#[derive(Clone, Debug, Default)]
+pub struct Put {
+    /// The collection.
+    pub collection: String,
+    /// The URLs, in the order in which they were told.
+    pub items: Vec<Item>,
+}
+
+/// What a client says of a URL.
+#[derive(Clone, Debug, Default)]
+pub struct Item {
+    /// The URL.
+    pub url: String,
+    /// Its queue key; the host of the URL if there is none.
+    pub key: Option<String>,
+    /// What is said of it.
+    pub word: Word,
+    /// What the client wants back with it. It takes the place of what there was, unless the URL was only found.
+    pub metadata: Option<String>,
+    /// The page that it was found on, where the client tells; for collections with profiles.
+    pub source: Option<String>,
+    /// The HTTP status that it was fetched with, where the client tells; for collections with profiles.
+    pub status: Option<u16>,
+}
+
+/// What is said of a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Word {
+    /// It was found: of no account where it is known.
+    #[default]
+    Found,
+    /// It is to be fetched from this moment on, whatever there was before.
+    Due(Moment),
+    /// It is not to be fetched any more.
+    Done,
+}
+
+/// Which entries have had their time.
+#[derive(Clone, Debug)]
+pub struct Purge {
+    /// The collection.
+    pub collection: String,
+    /// Of this queue only.
+    pub key: Option<String>,
+    /// Those that were created before this.
+    pub before: Moment,
+    /// From the entry after this one on.
+    pub after: Option<EntryId>,
+    /// How many to look at.
+    pub limit: usize,
+}
+
+/// What a purge has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// How many entries it removed.
+    pub removed: u64,
+    /// Where to go on; none at the end.
+    pub next: Option<EntryId>,
+}
