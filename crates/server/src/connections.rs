@@ -37,7 +37,7 @@ pub(crate) fn accept(
         };
         // Acknowledgements are small and wanted at once; where it cannot be set they come a little later.
         let _ = stream.set_nodelay(true);
-        let connection = Connection::new(stream, permit, metrics.connections.clone());
+        let connection = Connection::new(stream, FIRST_WORD, permit, metrics.connections.clone());
         Some((Ok(connection), (listener, room, metrics)))
     })
 }
@@ -52,9 +52,9 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn new(stream: TcpStream, permit: OwnedSemaphorePermit, open: Gauge) -> Self {
+    fn new(stream: TcpStream, patience: Duration, permit: OwnedSemaphorePermit, open: Gauge) -> Self {
         open.inc();
-        Self { stream, patience: Some(Box::pin(sleep(FIRST_WORD))), open, _permit: permit }
+        Self { stream, patience: Some(Box::pin(sleep(patience))), open, _permit: permit }
     }
 }
 
@@ -90,11 +90,7 @@ impl AsyncRead for Connection {
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
@@ -116,5 +112,40 @@ impl AsyncWrite for Connection {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn pair(patience: Duration) -> (TcpStream, Connection, Gauge) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let open = Gauge::default();
+        (client, Connection::new(stream, patience, permit, open.clone()), open)
+    }
+
+    #[tokio::test]
+    async fn one_that_says_nothing_is_given_up() {
+        let (_client, mut connection, open) = pair(Duration::from_millis(20)).await;
+        assert_eq!(open.get(), 1);
+        let error = connection.read_u8().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(connection);
+        assert_eq!(open.get(), 0);
+    }
+
+    #[tokio::test]
+    async fn one_that_has_spoken_may_be_silent() {
+        let (mut client, mut connection, _) = pair(Duration::from_millis(20)).await;
+        client.write_u8(7).await.unwrap();
+        assert_eq!(connection.read_u8().await.unwrap(), 7);
+        let silent = tokio::time::timeout(Duration::from_millis(100), connection.read_u8()).await;
+        assert!(silent.is_err(), "it waits");
     }
 }

@@ -117,7 +117,9 @@ impl<E: Exchange> Answers<E> {
         self.writing = None;
         match written {
             Ok(acks) => self.ready = acks.into_iter(),
-            Err(_) => self.end = Some(Err(Status::internal("a call failed; what it was to keep may be lost"))),
+            Err(_) => {
+                self.end = Some(Err(Status::internal("a call failed; what it was to keep may be lost")))
+            }
         }
         Poll::Ready(())
     }

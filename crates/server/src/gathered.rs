@@ -8,6 +8,11 @@ use crate::names;
 use crate::proto::UrlInfo;
 use crate::proto::ack_message::Status;
 
+/// Where StormCrawler tells which status a page was fetched with.
+const STATUS: &str = "fetch.statusCode";
+/// Where it tells which pages led to a URL; the last one links to it.
+const PATH: &str = "url.path";
+
 /// Items that have arrived and go to the queue together, as one call.
 #[derive(Default)]
 pub(crate) struct Gathered {
@@ -71,7 +76,9 @@ impl Gathered {
             self.puts.push(Put { collection: crawl.to_owned(), items: Vec::new() });
         }
         let key = Some(info.key).filter(|key| !key.is_empty());
-        Some(Item { url: info.url, key, word, metadata })
+        let status = metadata::first(&info.metadata, STATUS).and_then(|text| text.parse().ok());
+        let source = metadata::last(&info.metadata, PATH).map(str::to_owned);
+        Some(Item { url: info.url, key, word, metadata, source, status })
     }
 
     /// The status of each item, when the queue has answered; none means that it could not.

@@ -29,6 +29,16 @@ pub(crate) fn to_map(text: &str) -> Map {
     }
 }
 
+/// The first value of a key.
+pub(crate) fn first<'a>(map: &'a Map, key: &str) -> Option<&'a str> {
+    map.get(key)?.values.first().map(String::as_str)
+}
+
+/// The last value of a key.
+pub(crate) fn last<'a>(map: &'a Map, key: &str) -> Option<&'a str> {
+    map.get(key)?.values.last().map(String::as_str)
+}
+
 struct Written<'a>(&'a Map);
 
 impl Serialize for Written<'_> {

@@ -74,7 +74,11 @@ impl Metrics {
         let by_kind = self.by_kind.clone();
         all.register("frontier_putURLs_discovered", "URLs that were put, by kind", by_kind);
         all.register("frontier_putURLs_ignored", "URLs that were put and skipped", self.ignored.clone());
-        all.register("frontier_putURLs_completed", "URLs that are never fetched again", self.completed.clone());
+        all.register(
+            "frontier_putURLs_completed",
+            "URLs that are never fetched again",
+            self.completed.clone(),
+        );
     }
 
     fn register_ours(&mut self) {

@@ -131,11 +131,7 @@ impl Shared {
     }
 
     /// The puts whose collections were thought to be there and are not, with the places of their answers.
-    fn forget_gone<'a>(
-        &self,
-        puts: &'a [Put],
-        told: &[Discovery],
-    ) -> Vec<(&'a Put, std::ops::Range<usize>)> {
+    fn forget_gone<'a>(&self, puts: &'a [Put], told: &[Discovery]) -> Vec<(&'a Put, std::ops::Range<usize>)> {
         let mut from = 0;
         let placed = puts.iter().map(|put| {
             let range = from..from + put.items.len();

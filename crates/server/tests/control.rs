@@ -64,8 +64,12 @@ async fn what_is_set_for_no_queue_is_forgotten(mut world: World) {
         for key in ["k", ""] {
             block(&mut world, key, crawl, u64::MAX).await;
         }
-        let params =
-            QueueDelayParams { key: "k".into(), delay_requestable: 900, crawl_id: crawl.into(), local: false };
+        let params = QueueDelayParams {
+            key: "k".into(),
+            delay_requestable: 900,
+            crawl_id: crawl.into(),
+            local: false,
+        };
         world.client.set_delay(params).await.unwrap();
     }
     assert_eq!(world.stats("", "").await.number_of_queues, 1);
@@ -74,7 +78,11 @@ async fn what_is_set_for_no_queue_is_forgotten(mut world: World) {
         let params = || forager_server::proto::GetParams { key: "k".into(), ..of(crawl, 1, 1) };
         assert_eq!(world.get(params()).await.len(), 1, "{crawl:?}: not blocked");
         world.pass(2);
-        assert_eq!(world.get(forager_server::proto::GetParams { max_urls_per_queue: 2, ..params() }).await.len(), 2, "{crawl:?}: no delay");
+        assert_eq!(
+            world.get(forager_server::proto::GetParams { max_urls_per_queue: 2, ..params() }).await.len(),
+            2,
+            "{crawl:?}: no delay"
+        );
     }
     assert_eq!(world.get(keyed("other", 1)).await.len(), 1, "an empty key is no queue");
 }

@@ -34,14 +34,24 @@ async fn each_item_has_its_status_in_order(mut world: World) {
     let acks = world.batches(vec![batch("b1", items)]).await;
     let want = vec![Ok, Skipped, Skipped, Skipped, Skipped, Ok, Skipped, Ok];
     assert_eq!(acks, [("b1".to_owned(), want)]);
-    assert_eq!(world.date("http://new.example/").await, world.now().into());
+    assert_eq!(world.date("http://new.example/").await, u64::from(world.now()));
     assert_eq!(world.stats("", "").await.size, 4);
 }
 
 /// Clients send one to learn whether there is this call at all.
 async fn an_empty_batch_is_acknowledged(mut world: World) {
     assert_eq!(world.batches(vec![batch("probe", vec![])]).await, [("probe".to_owned(), vec![])]);
-    assert_eq!(world.client.list_crawls(forager_server::proto::Local::default()).await.unwrap().into_inner().values.len(), 0);
+    assert_eq!(
+        world
+            .client
+            .list_crawls(forager_server::proto::Local::default())
+            .await
+            .unwrap()
+            .into_inner()
+            .values
+            .len(),
+        0
+    );
 }
 
 async fn many_batches_are_each_acknowledged(mut world: World) {

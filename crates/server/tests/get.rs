@@ -132,7 +132,8 @@ async fn queues_take_turns(mut world: World) {
     }
     let mut turns = Vec::new();
     for _ in 0..6 {
-        turns.extend(world.infos(any(1, 1)).await.into_iter().map(|info| info.key));
+        let one = GetParams { delay_requestable: 1, ..any(1, 1) };
+        turns.extend(world.infos(one).await.into_iter().map(|info| info.key));
         world.pass(2);
     }
     let (first, second) = turns.split_at(3);

@@ -68,7 +68,12 @@ async fn a_page_that_was_fetched_comes_back_when_its_profile_says(mut world: Wor
 
 async fn the_best_goes_first(mut world: World) {
     news(&mut world).await;
-    world.good(vec![found(page("https://www.paper.example/a/b/c")), found(page("https://www.paper.example/sport"))]).await;
+    world
+        .good(vec![
+            found(page("https://www.paper.example/a/b/c")),
+            found(page("https://www.paper.example/sport")),
+        ])
+        .await;
     let first = world.get(of("news", 1, 1)).await;
     assert_eq!(first, [HOME], "the seed before what was found");
 }
@@ -78,11 +83,17 @@ async fn its_hosts_are_steered_too(mut world: World) {
     let list = Pagination { crawl_id: "news".into(), ..Pagination::default() };
     assert_eq!(world.client.list_queues(list).await.unwrap().into_inner().values, ["www.paper.example"]);
     let time = u64::from(world.now()) + 100;
-    let block = BlockQueueParams { key: "www.paper.example".into(), time, crawl_id: "news".into(), local: false };
+    let block =
+        BlockQueueParams { key: "www.paper.example".into(), time, crawl_id: "news".into(), local: false };
     world.client.block_queue_until(block).await.unwrap();
     assert_eq!(world.get(of("news", 1, 1)).await, [""; 0]);
     world.pass(101);
-    let delay = QueueDelayParams { key: "www.paper.example".into(), delay_requestable: 50, crawl_id: "news".into(), local: false };
+    let delay = QueueDelayParams {
+        key: "www.paper.example".into(),
+        delay_requestable: 50,
+        crawl_id: "news".into(),
+        local: false,
+    };
     world.client.set_delay(delay).await.unwrap();
     assert_eq!(world.get(of("news", 1, 1)).await.len(), 1);
 }

@@ -153,7 +153,8 @@ async fn what_is_malformed_is_skipped_and_the_others_go_on(mut world: World) {
 }
 
 async fn urls_stay_byte_for_byte(mut world: World) {
-    let odd = ["HTTP://Example.ORG:80/%7Ea/../b#frag", "https://example.org/ü?b=2&a=1", " x ", "tab\tand\u{1F980}"];
+    let odd =
+        ["HTTP://Example.ORG:80/%7Ea/../b#frag", "https://example.org/ü?b=2&a=1", " x ", "tab\tand\u{1F980}"];
     world.good(odd.map(|url| found(placed(url, "k", ""))).to_vec()).await;
     let listed = world.list(ListUrlParams::default()).await;
     assert_eq!(sorted(listed), sorted(odd.map(str::to_owned).to_vec()));
@@ -170,7 +171,7 @@ async fn a_url_is_one_in_each_queue_and_crawl(mut world: World) {
     let request = UrlStatusRequest { url: url.into(), key: "other".into(), crawl_id: "BESPOKE".into() };
     assert_eq!(world.status_of(request).await, Err(Code::NotFound));
     world.good(vec![due(placed(url, "other", ""), 0u64)]).await;
-    assert_eq!(world.date(url).await, world.now().into(), "the others stay as they are");
+    assert_eq!(world.date(url).await, u64::from(world.now()), "the others stay as they are");
 }
 
 /// Such as those in milliseconds: they must not be due before their time, nor stop others.

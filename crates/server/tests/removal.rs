@@ -151,6 +151,7 @@ async fn no_days_are_everything(mut world: World) {
     assert_eq!((stats.size, stats.counts["completed"], stats.counts["active_queues"]), (0, 0, 0));
     assert_eq!(stats.number_of_queues, 10, "the queues stay");
     assert_eq!(crawls(&mut world).await, ["DEFAULT"], "and so does the crawl");
-    let request = forager_server::proto::UrlStatusRequest { url: "u0".into(), key: "k0".into(), ..Default::default() };
+    let request =
+        forager_server::proto::UrlStatusRequest { url: "u0".into(), key: "k0".into(), ..Default::default() };
     assert_eq!(world.status_of(request).await, Err(Code::NotFound));
 }

@@ -137,16 +137,6 @@ impl<S: stream::Stream<Item = u64> + Send + 'static> MapTo for S {
 }
 
 #[tokio::test]
-async fn a_connection_that_says_nothing_is_closed() {
-    tokio::time::pause();
-    let world = World::in_memory().await;
-    let mut silent = TcpStream::connect(world.address.strip_prefix("http://").unwrap()).await.unwrap();
-    let mut buffer = Vec::new();
-    // The server greets first, and then loses patience.
-    let _ = silent.read_to_end(&mut buffer).await;
-}
-
-#[tokio::test]
 async fn what_has_arrived_is_acknowledged_when_it_ends() {
     let mut world = World::in_memory().await;
     let (sender, items) = sending();
@@ -166,7 +156,8 @@ async fn what_has_arrived_is_acknowledged_when_it_ends() {
     };
     assert_eq!(end.code(), Code::Unavailable);
     world.ended().await;
-    let stats = world.frontier.stats(Some("DEFAULT"), jiff::Timestamp::from_second(START.into()).unwrap()).await;
+    let stats =
+        world.frontier.stats(Some("DEFAULT"), jiff::Timestamp::from_second(START.into()).unwrap()).await;
     let kept = 1 + told.iter().filter(|(_, status)| *status == Status::Ok).count() as u64;
     assert_eq!(stats.unwrap()[0].queued, kept, "{told:?}");
 }

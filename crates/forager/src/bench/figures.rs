@@ -55,7 +55,12 @@ impl Figures {
     pub(crate) fn flow(&mut self, what: &str, per_second: f64) {
         let times_floor = (self.floor > 0.0).then(|| rounded(per_second / self.floor, 100.0));
         let what = what.to_owned();
-        self.rows.push(Figure { what, per_second: Some(whole(per_second)), times_floor, ..Figure::default() });
+        self.rows.push(Figure {
+            what,
+            per_second: Some(whole(per_second)),
+            times_floor,
+            ..Figure::default()
+        });
     }
 
     /// A rate, and how long its calls took.

@@ -111,16 +111,19 @@ fn guard(args: &ServeArgs) -> anyhow::Result<()> {
     if args.token.as_ref().is_some_and(|token| token.trim().is_empty()) {
         bail!("an empty token opens to everybody; give one, or none at all");
     }
-    let lacks: Vec<&str> = [("a token (--token)", args.token.is_none()), ("encryption (--tls-cert)", args.tls_cert.is_none())]
-        .into_iter()
-        .filter_map(|(what, is_lacking)| is_lacking.then_some(what))
-        .collect();
+    let lacks: Vec<&str> =
+        [("a token (--token)", args.token.is_none()), ("encryption (--tls-cert)", args.tls_cert.is_none())]
+            .into_iter()
+            .filter_map(|(what, is_lacking)| is_lacking.then_some(what))
+            .collect();
     if args.listen.is_loopback() || lacks.is_empty() {
         return Ok(());
     }
     let (address, lacks) = (args.listen, lacks.join(" and "));
     if !args.insecure {
-        bail!("{address} can be reached from other machines, and there is no {lacks}; add it, or say --insecure");
+        bail!(
+            "{address} can be reached from other machines, and there is no {lacks}; add it, or say --insecure"
+        );
     }
     output::complain(format_args!("warning: {address} can be reached from other machines without {lacks}"));
     Ok(())
@@ -129,9 +132,7 @@ fn guard(args: &ServeArgs) -> anyhow::Result<()> {
 fn tls(args: &ServeArgs) -> anyhow::Result<Option<Tls>> {
     let read = |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => {
-            Ok(Some(Tls { certificate: read(certificate)?, key: read(key)? }))
-        }
+        (Some(certificate), Some(key)) => Ok(Some(Tls { certificate: read(certificate)?, key: read(key)? })),
         _ => Ok(None),
     }
 }

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use forager_frontier::{Embedded, Frontier, Memory, Options as StoreOptions, Settings};
 use forager_server::proto::ack_message::Status as Ack;
@@ -67,11 +67,7 @@ impl World {
         Self::over(Arc::new(store), Options::default(), Some(folder)).await
     }
 
-    async fn over(
-        frontier: Arc<dyn Frontier>,
-        options: Options,
-        folder: Option<tempfile::TempDir>,
-    ) -> Self {
+    async fn over(frontier: Arc<dyn Frontier>, options: Options, folder: Option<tempfile::TempDir>) -> Self {
         let now = Arc::new(AtomicU32::new(START));
         let time = now.clone();
         let clock = move || Timestamp::from_second(time.load(Ordering::SeqCst).into()).unwrap();

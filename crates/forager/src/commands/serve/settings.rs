@@ -70,7 +70,11 @@ mod tests {
             ("the file alone", &[], (7, BATCHES_IN_FLIGHT, &["rocksdb.path"])),
             ("overridden", &["putURLs.max.inflight=9"], (9, BATCHES_IN_FLIGHT, &["rocksdb.path"])),
             ("no limit", &["putURLs.max.inflight=0"], (MOST_IN_FLIGHT, BATCHES_IN_FLIGHT, &["rocksdb.path"])),
-            ("a bare key", &["rocksdb.purge", "putDiscovered.max.inflight=2"], (7, 2, &["rocksdb.path", "rocksdb.purge"])),
+            (
+                "a bare key",
+                &["rocksdb.purge", "putDiscovered.max.inflight=2"],
+                (7, 2, &["rocksdb.path", "rocksdb.purge"]),
+            ),
         ];
         for (name, given, (items, batches, others)) in cases {
             let given: Vec<String> = given.iter().map(|&text| text.to_owned()).collect();
