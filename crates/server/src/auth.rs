@@ -1,5 +1,6 @@
 //! Who may call: whoever shows the token, where there is one.
 
+use tonic::metadata::MetadataValue;
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
 
@@ -31,7 +32,7 @@ fn bearer(header: &[u8]) -> Option<&[u8]> {
 
 impl Interceptor for Auth {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
-        let header = request.metadata().get("authorization").map(|value| value.as_bytes());
+        let header = request.metadata().get("authorization").map(MetadataValue::as_bytes);
         if self.allows(header) {
             return Ok(request);
         }

@@ -115,11 +115,11 @@ impl<E: Exchange> Answers<E> {
         let Some((_, task)) = &mut self.writing else { return Poll::Pending };
         let Poll::Ready(written) = Pin::new(task).poll(cx) else { return Poll::Pending };
         self.writing = None;
-        match written {
-            Ok(acks) => self.ready = acks.into_iter(),
-            Err(_) => {
-                self.end = Some(Err(Status::internal("a call failed; what it was to keep may be lost")))
-            }
+        if let Ok(acks) = written {
+            self.ready = acks.into_iter();
+        } else {
+            let words = "the server failed; what was not acknowledged may be sent again";
+            self.end = Some(Err(Status::internal(words)));
         }
         Poll::Ready(())
     }

@@ -52,7 +52,7 @@ impl Gathered {
             Word::Done => self.completed += 1,
             Word::Due(_) => {}
         }
-        let item = self.to_item(info, word);
+        let item = self.taken(info, word);
         self.asked.push(item.is_some());
         if let Some(message) = self.messages.last_mut() {
             message.items += 1;
@@ -63,7 +63,7 @@ impl Gathered {
     }
 
     /// The item as the queue has it, when its collection is the last that is asked; none if it is malformed.
-    fn to_item(&mut self, info: UrlInfo, word: Word) -> Option<Item> {
+    fn taken(&mut self, info: UrlInfo, word: Word) -> Option<Item> {
         let metadata = metadata::to_text(&info.metadata);
         if metadata.as_ref().is_some_and(|text| text.len() > MAX_METADATA_BYTES) {
             return None;

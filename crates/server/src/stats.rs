@@ -42,9 +42,9 @@ pub(crate) async fn stats(shared: &Shared, params: QueueWithinCrawlParams) -> Re
     let crawl = names::crawl(&params.crawl_id);
     let counted = match params.key.as_str() {
         "" => of_crawl(shared, crawl).await?,
-        key => queue(shared, crawl, key).await?.map(of_queue),
+        key => queue(shared, crawl, key).await?.as_ref().map(of_queue),
     };
-    Ok(Stats { crawl_id: crawl.to_owned(), ..counted.unwrap_or_else(|| told(0, 0, 0, 0, 0)) })
+    Ok(Stats { crawl_id: crawl.to_owned(), ..counted.unwrap_or_else(of_nothing) })
 }
 
 /// One queue; none if it is not there.
@@ -58,21 +58,30 @@ pub(crate) async fn queue(shared: &Shared, crawl: &str, key: &str) -> Result<Opt
 async fn of_crawl(shared: &Shared, crawl: &str) -> Result<Option<Stats>, Status> {
     let stats = status::or_none(shared.frontier.stats(Some(crawl), shared.now()).await)?;
     let stats = stats.and_then(|mut stats| stats.pop());
-    Ok(stats.map(|of| told(of.queued, of.in_flight, of.done + of.failed, of.hosts, of.active_hosts)))
+    Ok(stats.map(|of| Stats {
+        size: of.queued + of.in_flight,
+        in_process: u32::try_from(of.in_flight).unwrap_or(u32::MAX),
+        counts: counts(of.done + of.failed, of.active_hosts),
+        number_of_queues: of.hosts,
+        crawl_id: String::new(),
+    }))
 }
 
-fn of_queue(of: HostView) -> Stats {
-    let in_flight = u64::from(of.in_flight);
-    told(of.queued, in_flight, of.done, 1, u64::from(of.queued + in_flight > 0))
-}
-
-fn told(queued: u64, in_flight: u64, completed: u64, queues: u64, active: u64) -> Stats {
-    let counts = [("completed", completed), ("active_queues", active)];
+fn of_queue(of: &HostView) -> Stats {
+    let size = of.queued + u64::from(of.in_flight);
     Stats {
-        size: queued + in_flight,
-        in_process: u32::try_from(in_flight).unwrap_or(u32::MAX),
-        counts: counts.map(|(name, count)| (name.to_owned(), count)).into_iter().collect::<BTreeMap<_, _>>(),
-        number_of_queues: queues,
+        size,
+        in_process: of.in_flight,
+        counts: counts(of.done, u64::from(size > 0)),
+        number_of_queues: 1,
         crawl_id: String::new(),
     }
+}
+
+fn of_nothing() -> Stats {
+    Stats { counts: counts(0, 0), ..Stats::default() }
+}
+
+fn counts(completed: u64, active_queues: u64) -> BTreeMap<String, u64> {
+    BTreeMap::from([("completed".to_owned(), completed), ("active_queues".to_owned(), active_queues)])
 }
