@@ -106,9 +106,12 @@ pub(crate) trait Tx {
     fn tally(&self, collection: CollectionId) -> Tally;
     fn set_tally(&mut self, collection: CollectionId, tally: Tally);
 
-    /// Entries of a collection that [`find`](Tx::find) will be asked for next, by (queue key, identity): a
-    /// store that has far to go for them can fetch them together.
-    fn look_ahead(&self, _collection: CollectionId, _wanted: &[(&str, &str)]) {}
+    /// Entries of a collection that [`find`](Tx::find) will be asked for next, by (queue key, identity), and that may
+    /// be added: a store that has far to go for them can fetch them together. Says whether they are at hand; if not,
+    /// the call runs again when they are, and need not go on with them now.
+    fn look_ahead(&self, _collection: CollectionId, _wanted: &[(&str, &str)]) -> bool {
+        true
+    }
     /// The entry that is known by `identity` in a queue.
     fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>>;
     /// Where an entry stands; none if it was removed.

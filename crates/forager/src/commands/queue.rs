@@ -57,12 +57,11 @@ fn list(args: &QueueListArgs) -> anyhow::Result<Outcome> {
     let mut left = args.limit.unwrap_or(usize::MAX);
     let mut filter = ListFilter {
         collection: args.collection.clone(),
-        host: None,
         state: args.state,
         prefix: args.prefix.clone(),
         contains: args.contains.clone(),
         after: args.after.map(EntryId),
-        limit: 0,
+        ..ListFilter::default()
     };
     store::with(&args.store, Missing::Refuse, |store| {
         filter.host = wanted_key(store, args.host.as_deref(), args.collection.as_deref())?;

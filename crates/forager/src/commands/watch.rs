@@ -66,7 +66,7 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>
     crawl.reclaim(COLLECTION).await?;
     let urls: Vec<String> = urls.iter().map(|url| url.as_str().to_owned()).collect();
     for url in &urls {
-        if frontier.entry(COLLECTION, url, now).await?.is_none() {
+        if frontier.entry(COLLECTION, None, url, now).await?.is_none() {
             frontier.start(&[Target::Seed(url.clone())], now).await?;
         }
     }

@@ -145,7 +145,9 @@ impl<'c> Context<'c> {
         let parsed: Vec<Result<(FetchUrl, Identity), UrlError>> = links.iter().map(parse).collect();
         let wanted: Vec<(&str, &str)> =
             parsed.iter().flatten().map(|(_, identity)| (identity.host(), identity.as_str())).collect();
-        tx.look_ahead(self.collection.number, &wanted);
+        if !tx.look_ahead(self.collection.number, &wanted) {
+            return Ok(());
+        }
         let mut words = Words::new();
         for (link, parsed) in links.iter().zip(&parsed) {
             answers.push(match parsed {

@@ -73,7 +73,9 @@ fn take<T: Tx>(
     answers: &mut Vec<Discovery>,
 ) -> Result<()> {
     let wanted: Vec<(&str, &str)> = told.iter().map(|told| (told.key, told.url)).collect();
-    tx.look_ahead(collection.number, &wanted);
+    if !tx.look_ahead(collection.number, &wanted) {
+        return Ok(());
+    }
     let rules = Rules::new();
     for told in told {
         let (action, rule) = match problem(told) {

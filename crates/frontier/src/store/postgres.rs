@@ -99,6 +99,12 @@ struct Attempt {
     since: Option<std::time::Instant>,
 }
 
+/// What a call asks for that knows nothing yet, by the catalog that it was asked with.
+struct First {
+    wants: Wants,
+    catalog: Arc<Catalog>,
+}
+
 /// How often a call that others get in the way of is tried again.
 const MOST_TRIES: u32 = 50;
 
@@ -268,13 +274,11 @@ impl Postgres {
         let (now, turn) = self.advance(now);
         let mut session = self.shared.session().await?;
         let mut numbers = Taken::new(&self.numbers);
-        let mut first = self.view(now, turn, &self.known().catalog, Loaded::default(), &numbers);
-        // What it would ask for is not looked at: only whether it depends on what is due by now.
-        drop(call(&mut first, now));
-        if first.take_wants().wake {
+        let first = self.first_wants((now, turn), call, &numbers);
+        if first.wants.wake {
             self.wake(&mut session, now).await?;
         }
-        let run = self.run(&mut session, (now, turn), attempt, call, &mut numbers).await;
+        let run = self.run(&mut session, (now, turn), attempt, call, (first, &mut numbers)).await;
         let (view, result) = match run {
             Ok(run) => run,
             Err(failure) => {
@@ -311,6 +315,19 @@ impl Postgres {
         Ok(result)
     }
 
+    /// What a call asks for that knows nothing yet.
+    fn first_wants<R>(
+        &self,
+        (now, turn): (Moment, u64),
+        call: &impl Fn(&mut View, Moment) -> Result<R>,
+        numbers: &Taken<'_>,
+    ) -> First {
+        let catalog = self.known().catalog;
+        let mut view = self.view(now, turn, &catalog, Loaded::default(), numbers);
+        drop(call(&mut view, now));
+        First { wants: view.take_wants(), catalog }
+    }
+
     /// Runs a call until it has seen all it asked for, and may change all it changes.
     async fn run<R>(
         &self,
@@ -318,7 +335,7 @@ impl Postgres {
         (now, turn): (Moment, u64),
         attempt: &Attempt,
         call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
-        numbers: &mut Taken<'_>,
+        (first, numbers): (First, &mut Taken<'_>),
     ) -> Result<(View, R), Failure> {
         let known = self.begin(session, attempt.is_alone).await?;
         let how = Call {
@@ -333,6 +350,9 @@ impl Postgres {
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
         if !attempt.is_alone && !attempt.locks.is_empty() {
             load::lock(session, &mut loaded, &attempt.locks).await?;
+        }
+        if Arc::ptr_eq(&first.catalog, &known.catalog) {
+            self.load(session, &how, &mut loaded, first.wants, numbers).await?;
         }
         loop {
             let mut view = self.view(now, turn, &known.catalog, loaded, numbers);
@@ -349,12 +369,29 @@ impl Postgres {
             }
             loaded = view.loaded;
             if wants.are_only_numbers() {
-                self.take_numbers(session, numbers, &wants).await?;
+                self.take_numbers(session, numbers, wants.numbers).await?;
             } else {
-                let wants = Wants { numbers: Default::default(), wake: false, ..wants };
-                load::load(session, &how, &mut loaded, wants).await?;
+                self.load(session, &how, &mut loaded, wants, numbers).await?;
             }
         }
+    }
+
+    /// Reads what is wanted, and sets aside the numbers that will be needed with it.
+    async fn load(
+        &self,
+        session: &Session,
+        how: &Call<'_>,
+        loaded: &mut Loaded,
+        wants: Wants,
+        numbers: &mut Taken<'_>,
+    ) -> Result<(), Failure> {
+        let wants = Wants { numbers: Default::default(), wake: false, ..wants };
+        if wants.is_empty() {
+            return Ok(());
+        }
+        let needed = load::load(session, how, loaded, wants).await?;
+        let missing = numbers.missing(needed);
+        self.take_numbers(session, numbers, missing).await
     }
 
     /// Locks hosts that turned out to be changed, and reads again what was read while they were not.

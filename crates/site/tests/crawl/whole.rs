@@ -43,7 +43,7 @@ async fn everything_allowed_is_fetched_once_politely_and_nothing_else() {
     check_pauses(&seen);
     check_outcomes(&world, &recorder);
     let hidden = world.running.url("shop.demo", "/offers/spring");
-    let entry = frontier.entry(JOB, &hidden, world.clock.now()).await.unwrap().unwrap();
+    let entry = frontier.entry(JOB, None, &hidden, world.clock.now()).await.unwrap().unwrap();
     assert_eq!(entry.record.origin.how, How::Sitemap, "no page links to it");
 }
 

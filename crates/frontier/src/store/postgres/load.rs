@@ -12,19 +12,23 @@ use tokio_postgres::types::Type;
 use super::Call;
 use super::failure::Failure;
 use super::loaded::Loaded;
+use super::numbers::{Needed, Numbered};
 use super::rows::{self, entry_id, host_id, int, moment_of_millis, queue_id};
 use super::session::Session;
 use super::wants::Wants;
 use crate::catalog::Kind;
 use crate::entry::{CollectionId, HostId, QueueId};
 
-/// Reads what is wanted; hosts that the call is to change are locked first.
+/// How many tokens are set aside before it is known how many there is work for.
+const MOST_TOKENS: usize = 100;
+
+/// Reads what is wanted; hosts that the call is to change are locked first. Returns how many numbers will be needed.
 pub(super) async fn load(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
     wants: Wants,
-) -> Result<(), Failure> {
+) -> Result<Needed, Failure> {
     let mut hosts = BTreeSet::new();
     if let Some(until) = wants.expired {
         claims::expired(session, call, loaded, until, &mut hosts).await?;
@@ -35,7 +39,9 @@ pub(super) async fn load(
     if !wants.tokens.is_empty() {
         claims::tokens(session, call, loaded, &wants, &mut hosts).await?;
     }
-    lookups::lookups(session, call, loaded, &wants, &mut hosts).await?;
+    let mut needed = lookups::lookups(session, call, loaded, &wants, &mut hosts).await?;
+    needed[Numbered::Token as usize] =
+        wants.claims.as_ref().map_or(0, |(wanted, _)| wanted.most.min(MOST_TOKENS));
     lookups::keys(session, call, loaded, &wants, &mut hosts).await?;
     lookups::entries(session, loaded, &wants, &mut hosts).await?;
     for (stretch, count) in wants.scans.values() {
@@ -57,7 +63,7 @@ pub(super) async fn load(
     records::notes(session, loaded, &wants).await?;
     records::note_keys(session, loaded, &wants).await?;
     loaded.asked.merge(wants);
-    Ok(())
+    Ok(needed)
 }
 
 /// Locks hosts, in the order of their numbers, as all do.

@@ -133,7 +133,11 @@ pub(super) struct Changes {
     pub(super) tokens: HashMap<Token, EntryId>,
     pub(super) hosts: BTreeMap<HostId, HostRow>,
     pub(super) new_hosts: BTreeSet<HostId>,
+    /// New hosts by their keys.
+    pub(super) host_by: HashMap<(Option<CollectionId>, String), HostId>,
     pub(super) new_queues: BTreeMap<QueueId, QueueRow>,
+    /// New queues by their keys.
+    pub(super) queue_by: HashMap<(CollectionId, String), QueueId>,
     /// Queues that are gone, each with its host and whether that goes too.
     pub(super) forgotten: BTreeMap<QueueId, (HostId, bool)>,
     pub(super) events: Vec<EventRow>,

@@ -8,7 +8,6 @@ use tokio_postgres::types::Type;
 use super::Postgres;
 use super::failure::Failure;
 use super::session::{Session, quoted};
-use super::wants::Wants;
 
 /// Of which kind a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +32,9 @@ impl Numbered {
     }
 }
 
+/// How many numbers of each kind are needed.
+pub(super) type Needed = [usize; Numbered::ALL.len()];
+
 /// Numbers that one call has set aside; what it does not use goes back.
 pub(super) struct Taken<'a> {
     pub(super) pools: &'a [Mutex<VecDeque<i64>>; Numbered::ALL.len()],
@@ -42,6 +44,15 @@ pub(super) struct Taken<'a> {
 impl<'a> Taken<'a> {
     pub(super) fn new(pools: &'a [Mutex<VecDeque<i64>>; Numbered::ALL.len()]) -> Self {
         Self { pools, numbers: Default::default() }
+    }
+
+    /// How many of those that are needed it has not yet.
+    pub(super) fn missing(&self, needed: Needed) -> Needed {
+        let mut missing = needed;
+        for (missing, has) in missing.iter_mut().zip(&self.numbers) {
+            *missing = missing.saturating_sub(has.len());
+        }
+        missing
     }
 
     /// Takes up to so many from what this process has set aside; says how many.
@@ -60,7 +71,7 @@ impl<'a> Taken<'a> {
     }
 
     /// Gives back all but the first ones, which are used now.
-    pub(super) fn keep_unused(&mut self, used: [usize; Numbered::ALL.len()]) {
+    pub(super) fn keep_unused(&mut self, used: Needed) {
         for (numbers, used) in self.numbers.iter_mut().zip(used) {
             numbers.drain(..used.min(numbers.len()));
         }
@@ -84,11 +95,11 @@ impl Postgres {
         &self,
         session: &Session,
         taken: &mut Taken<'_>,
-        wants: &Wants,
+        needed: Needed,
     ) -> Result<(), Failure> {
         const NUMBERS: &str = "SELECT nextval($1::text::regclass) FROM generate_series(1, $2)";
         for kind in Numbered::ALL {
-            let mut missing = wants.numbers[kind as usize];
+            let mut missing = needed[kind as usize];
             if missing == 0 {
                 continue;
             }

@@ -17,6 +17,8 @@ pub(super) type Stretch = (Within, Option<EntryId>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wants {
     pub(super) lookups: BTreeSet<Lookup>,
+    /// Whether those of them that are not there may be added.
+    pub(super) may_add: bool,
     pub(super) queues: BTreeSet<(CollectionId, String)>,
     pub(super) hosts: BTreeSet<(Option<CollectionId>, String)>,
     pub(super) tokens: BTreeSet<Token>,
@@ -60,6 +62,8 @@ impl Wants {
     pub(super) fn is_empty(&self) -> bool {
         let Self {
             lookups,
+            // Says something of the look-ups.
+            may_add: _,
             queues,
             hosts,
             tokens,
@@ -113,6 +117,7 @@ impl Wants {
     /// Takes in what was wanted before.
     pub(super) fn merge(&mut self, other: Self) {
         self.lookups.extend(other.lookups);
+        self.may_add |= other.may_add;
         self.queues.extend(other.queues);
         self.hosts.extend(other.hosts);
         self.tokens.extend(other.tokens);

@@ -95,12 +95,11 @@ impl<'a> Columns<'a> {
 pub(super) fn new_entries(view: &View) -> Result<Option<Statement<'_>>, Failure> {
     const ADD: &str = "INSERT INTO @entries (id, queue, key, url, identity, state, ready, priority, due, tie, seed, \
             depth, hops, last_fetch, risk, is_hub, harvest, step, created, how, source, length, tries, record) \
-        SELECT w.*, r::json FROM unnest($1::int4[], $2::int4[], $3::bytea[], $4::text[], $5::text[], $6::int2[], \
-            $7::bool[], $8::int4[], $9::int8[], $10::int8[], $11::int4[], $12::int4[], $13::int2[], $14::int8[], \
-            $15::int2[], $16::bool[], $17::int2[], $18::int8[], $19::int8[], $20::int2[], $21::int4[], $22::int4[], \
-            $23::int4[]) WITH ORDINALITY w0 (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r0, s, t, u, v, x, place) \
-        CROSS JOIN LATERAL (SELECT a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r0, s, t, u, v, x) w \
-        CROSS JOIN LATERAL (SELECT ($24::text[])[place] AS r) y";
+        SELECT a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x::json \
+        FROM unnest($1::int4[], $2::int4[], $3::bytea[], $4::text[], $5::text[], $6::int2[], $7::bool[], $8::int4[], \
+            $9::int8[], $10::int8[], $11::int4[], $12::int4[], $13::int2[], $14::int8[], $15::int2[], $16::bool[], \
+            $17::int2[], $18::int8[], $19::int8[], $20::int2[], $21::int4[], $22::int4[], $23::int4[], $24::text[]) \
+            z (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x)";
     let mut columns = Columns::default();
     for entry in &view.changes.new_entries {
         if let Some(Some(row)) = view.changes.entries.get(entry) {

@@ -7,11 +7,13 @@ use tokio_postgres::types::Type;
 use super::super::Call;
 use super::super::failure::Failure;
 use super::super::loaded::Loaded;
+use super::super::numbers::{Needed, Numbered};
 use super::super::rows::{self, collection_id, host_id, int, owner_number, queue_id, standing, text};
 use super::super::session::Session;
 use super::super::view::key_of;
-use super::super::wants::{Stretch, Wants, stretch_key};
-use super::owner;
+use super::super::wants::{Lookup, Stretch, Wants, stretch_key};
+use super::claims::forget;
+use super::{lock, owner};
 use crate::engine::Within;
 use crate::entry::{CollectionId, EntryId, HostId};
 
@@ -33,13 +35,89 @@ pub(super) async fn hosts_of_entries(
     Ok(())
 }
 
-/// Entries by collection, queue key and identity.
+/// Entries by collection, queue key and identity. Where those that are not there may be added, their hosts are locked
+/// at once. Returns how many numbers that would take.
 pub(super) async fn lookups(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
     wants: &Wants,
     hosts: &mut BTreeSet<HostId>,
+) -> Result<Needed, Failure> {
+    if wants.lookups.is_empty() {
+        return Ok(Needed::default());
+    }
+    let keys: BTreeSet<(CollectionId, String)> =
+        wants.lookups.iter().map(|(collection, key, _)| (*collection, key.clone())).collect();
+    queue_keys(session, call, loaded, &keys, hosts).await?;
+    let all: Vec<&Lookup> = wants.lookups.iter().collect();
+    look_up(session, call, loaded, &all).await?;
+    if !wants.may_add {
+        return Ok(Needed::default());
+    }
+    let mut missing: Vec<&Lookup> = all.into_iter().filter(|lookup| !is_found(loaded, lookup)).collect();
+    let needed = needed(call, loaded, &missing);
+    if !call.is_alone && lock_hosts_of(session, call, loaded, &mut missing).await? {
+        // Others may have added them meanwhile.
+        queue_keys(session, call, loaded, &keys, hosts).await?;
+        look_up(session, call, loaded, &missing).await?;
+    }
+    Ok(needed)
+}
+
+fn is_found(loaded: &Loaded, (collection, key, identity): &Lookup) -> bool {
+    let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten();
+    queue.is_some_and(|queue| matches!(loaded.found.get(&(queue, key_of(identity))), Some(Some(_))))
+}
+
+/// How many numbers it takes to add entries.
+fn needed(call: &Call<'_>, loaded: &Loaded, missing: &[&Lookup]) -> Needed {
+    let mut needed = Needed::default();
+    needed[Numbered::Entry as usize] = missing.len();
+    let keys: BTreeSet<(CollectionId, &String)> =
+        missing.iter().map(|(collection, key, _)| (*collection, key)).collect();
+    for (collection, key) in keys {
+        let has_queue = loaded.queue_by.get(&(collection, key.clone())).is_some_and(Option::is_some);
+        let has_host =
+            loaded.host_by.get(&(owner(call, collection), key.clone())).is_some_and(Option::is_some);
+        needed[Numbered::Queue as usize] += usize::from(!has_queue);
+        needed[Numbered::Host as usize] += usize::from(!has_host);
+    }
+    needed
+}
+
+/// Locks the hosts of entries that may be added, and leaves those entries whose hosts were not locked before. Says
+/// whether there are any.
+async fn lock_hosts_of(
+    session: &Session,
+    call: &Call<'_>,
+    loaded: &mut Loaded,
+    missing: &mut Vec<&Lookup>,
+) -> Result<bool, Failure> {
+    let host_of = |loaded: &Loaded, (collection, key, _): &Lookup| {
+        loaded.host_by.get(&(owner(call, *collection), key.clone())).copied().flatten()
+    };
+    let is_open = |loaded: &Loaded, host: &HostId| !loaded.locked.contains(host);
+    missing.retain(|lookup| host_of(loaded, lookup).is_some_and(|host| is_open(loaded, &host)));
+    let hosts: BTreeSet<HostId> = missing.iter().filter_map(|lookup| host_of(loaded, lookup)).collect();
+    if hosts.is_empty() {
+        return Ok(false);
+    }
+    if !loaded.can_lock(&hosts) {
+        return Err(Failure::NotLocked(loaded.locked.iter().copied().chain(hosts).collect()));
+    }
+    for host in &hosts {
+        forget(loaded, *host);
+    }
+    lock(session, loaded, &hosts).await?;
+    Ok(true)
+}
+
+async fn look_up(
+    session: &Session,
+    call: &Call<'_>,
+    loaded: &mut Loaded,
+    lookups: &[&Lookup],
 ) -> Result<(), Failure> {
     const LOOK_UP: &str = concat!(
         "SELECT ",
@@ -50,13 +128,6 @@ pub(super) async fn lookups(
          JOIN @queues q ON q.collection = w.collection AND q.host = h.id \
          JOIN @entries e ON e.queue = q.id AND e.key = w.key"
     );
-    if wants.lookups.is_empty() {
-        return Ok(());
-    }
-    let keys: BTreeSet<(CollectionId, String)> =
-        wants.lookups.iter().map(|(collection, key, _)| (*collection, key.clone())).collect();
-    queue_keys(session, call, loaded, &keys, hosts).await?;
-    let lookups: Vec<_> = wants.lookups.iter().collect();
     let collections: Vec<i32> = lookups.iter().map(|(collection, ..)| int(collection.0)).collect();
     let owners: Vec<i32> =
         lookups.iter().map(|(collection, ..)| owner_number(owner(call, *collection))).collect();
@@ -74,7 +145,7 @@ pub(super) async fn lookups(
             ],
         )
         .await?;
-    for ((collection, key, _), hash) in lookups.iter().zip(&hashes) {
+    for ((collection, key, _), hash) in lookups.iter().copied().zip(&hashes) {
         if let Some(Some(queue)) = loaded.queue_by.get(&(*collection, key.clone())) {
             loaded.found.entry((*queue, *hash)).or_insert(None);
         }

@@ -46,6 +46,8 @@ impl Tx for View {
             .entries
             .retain(|_, row| row.as_ref().is_none_or(|row| !doomed.contains(&row.standing.queue)));
         self.changes.new_queues.retain(|_, row| !is_its(row));
+        self.changes.queue_by.retain(|(of, _), _| *of != collection);
+        self.changes.host_by.retain(|(owner, _), _| *owner != Some(collection));
         self.changes.hosts.retain(|_, host| host.owner != Some(collection));
         Ok(count)
     }
@@ -61,17 +63,21 @@ impl Tx for View {
         self.changes.tallies.insert(collection, tally);
     }
 
-    fn look_ahead(&self, collection: CollectionId, wanted: &[(&str, &str)]) {
+    fn look_ahead(&self, collection: CollectionId, wanted: &[(&str, &str)]) -> bool {
         let mut wants = self.wants();
+        let mut are_known = true;
         for (key, identity) in wanted {
             let queue = self.loaded.queue_by.get(&(collection, (*key).to_owned()));
             let is_known = queue.is_some_and(|queue| {
                 queue.is_none_or(|queue| self.loaded.found.contains_key(&(queue, key_of(identity))))
             });
             if !is_known {
+                are_known = false;
                 wants.lookups.insert((collection, (*key).to_owned(), (*identity).to_owned()));
             }
         }
+        wants.may_add |= !are_known;
+        are_known
     }
 
     fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>> {
@@ -149,18 +155,18 @@ impl Tx for View {
         let queue = QueueId(self.short_number(Numbered::Queue));
         let row = QueueRow { collection, host, counts: Counts::default(), first_due: None };
         self.changes.new_queues.insert(queue, row);
+        self.changes.queue_by.insert((collection, key.to_owned()), queue);
         queue
     }
 
     fn find_queue(&self, collection: CollectionId, key: &str) -> Option<QueueId> {
-        let mut new = self.changes.new_queues.iter();
-        let is_it = |row: &QueueRow| row.collection == collection && self.host_row(row.host).key == key;
-        if let Some((queue, _)) = new.find(|(_, row)| is_it(row)) {
+        let name = (collection, key.to_owned());
+        if let Some(queue) = self.changes.queue_by.get(&name) {
             return Some(*queue);
         }
-        let loaded = self.loaded.queue_by.get(&(collection, key.to_owned()));
+        let loaded = self.loaded.queue_by.get(&name);
         if loaded.is_none() {
-            self.wants().queues.insert((collection, key.to_owned()));
+            self.wants().queues.insert(name);
         }
         let is_there = |queue: &QueueId| {
             !self.changes.cleared.contains(&collection) && !self.changes.forgotten.contains_key(queue)
@@ -207,22 +213,22 @@ impl Tx for View {
     }
 
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId {
-        let mut new = self.changes.new_hosts.iter();
-        let is_it = |row: &HostRow| row.owner == owner && row.key == key;
-        if let Some(host) = new.find(|host| is_it(self.host_row(**host))) {
+        let name = (owner, key.to_owned());
+        if let Some(host) = self.changes.host_by.get(&name) {
             return *host;
         }
-        match self.loaded.host_by.get(&(owner, key.to_owned())) {
+        match self.loaded.host_by.get(&name) {
             Some(Some(host)) => *host,
             Some(None) => {
                 let host = HostId(self.short_number(Numbered::Host));
                 let row = HostRow { key: key.to_owned(), owner, state: Host::default() };
                 self.changes.hosts.insert(host, row);
                 self.changes.new_hosts.insert(host);
+                self.changes.host_by.insert(name, host);
                 host
             }
             None => {
-                self.wants().hosts.insert((owner, key.to_owned()));
+                self.wants().hosts.insert(name);
                 HostId(UNKNOWN)
             }
         }
