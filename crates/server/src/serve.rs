@@ -82,12 +82,14 @@ pub struct Tls {
 /// A server of the queue.
 pub struct Server {
     shared: Arc<Shared>,
+    transport: Transport,
 }
 
 impl Server {
     /// A server of a queue.
-    pub fn new(frontier: Arc<dyn Frontier>, clock: Clock, options: Options) -> Self {
-        Self { shared: Arc::new(Shared::new(frontier, clock, options)) }
+    pub fn new(frontier: Arc<dyn Frontier>, clock: Clock, options: Options) -> Result<Self, Error> {
+        let transport = transport(options.tls.as_ref())?;
+        Ok(Self { shared: Arc::new(Shared::new(frontier, clock, options)), transport })
     }
 
     /// What it counts.
@@ -98,8 +100,8 @@ impl Server {
     /// Serves until it is told to stop. Then it takes nothing more in, acknowledges what has arrived or says that it
     /// failed, and ends; clients that do not let it end are left.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { shared } = self;
-        let router = router(&shared, Service::new(shared.clone())).await?;
+        let Self { shared, transport } = self;
+        let router = router(transport, &shared, Service::new(shared.clone())).await?;
         let closing = shared.closing.clone();
         let connections = connections::accept(listener, shared.metrics.clone());
         let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
@@ -127,9 +129,8 @@ pub(crate) async fn ended(
     }
 }
 
-async fn router(shared: &Shared, service: Service) -> Result<Router, Error> {
-    let options = &shared.options;
-    let auth = Auth::new(options.token.as_deref());
+async fn router(mut transport: Transport, shared: &Shared, service: Service) -> Result<Router, Error> {
+    let auth = Auth::new(shared.options.token.as_deref());
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<UrlFrontierServer<Service>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
@@ -137,7 +138,7 @@ async fn router(shared: &Shared, service: Service) -> Result<Router, Error> {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
     let reflection = reflection.build_v1().map_err(Error::Description)?;
     // Whoever watches over the server need not know the token.
-    Ok(transport(options.tls.as_ref())?
+    Ok(transport
         .add_service(InterceptedService::new(bounded(service), auth.clone()))
         .add_service(InterceptedService::new(reflection, auth))
         .add_service(health_service))

@@ -21,7 +21,7 @@ use super::QueuePlace;
 #[command(
     verbatim_doc_comment,
     disable_help_flag = true,
-    after_long_help = "Example:\n  $ forager serve --port 0 | grep -o 'Started URLFrontierServer'\n  Started URLFrontierServer"
+    after_long_help = "Example:\n  $ forager serve --prometheus 9100\n  Started URLFrontierServer on port 7071"
 )]
 pub(crate) struct ServeArgs {
     /// The port to listen on; 0 for any that is free

@@ -58,7 +58,7 @@ async fn serve(
         batches_in_flight: settings.batches_in_flight,
         complain: |problem| output::complain(format_args!("{problem}")),
     };
-    let server = Server::new(queue.frontier(), Arc::new(Timestamp::now), options);
+    let server = Server::new(queue.frontier(), Arc::new(Timestamp::now), options)?;
     if let Some(port) = args.prometheus {
         export_figures(args, port, server.metrics(), stop.clone()).await?;
     }
@@ -122,10 +122,12 @@ fn guard(args: &ServeArgs) -> anyhow::Result<()> {
     let (address, lacks) = (args.listen, lacks.join(" and "));
     if !args.insecure {
         bail!(
-            "{address} can be reached from other machines, and there is no {lacks}; add it, or say --insecure"
+            "{address} can be reached from other machines, and this server lacks {lacks}; add it, or say --insecure"
         );
     }
-    output::complain(format_args!("warning: {address} can be reached from other machines without {lacks}"));
+    output::complain(format_args!(
+        "warning: {address} can be reached from other machines, and this server lacks {lacks}"
+    ));
     Ok(())
 }
 

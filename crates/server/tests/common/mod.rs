@@ -71,7 +71,7 @@ impl World {
         let now = Arc::new(AtomicU32::new(START));
         let time = now.clone();
         let clock = move || Timestamp::from_second(time.load(Ordering::SeqCst).into()).unwrap();
-        let server = Server::new(frontier.clone(), Arc::new(clock), options);
+        let server = Server::new(frontier.clone(), Arc::new(clock), options).unwrap();
         let metrics = server.metrics();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
