@@ -22,7 +22,7 @@ fn serve(queue: &Queue, args: &[&str]) -> Serving {
     Serving::start(queue.command(&["serve", "--port", "0"]).args(args))
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_says_when_it_listens_and_ends_well() {
     let queue = Queue::nowhere();
     let server = serve(&queue, &["-h", "frontier.example", "rocksdb.path=/data", "rocksdb.purge"]);
@@ -66,7 +66,7 @@ fn strangers_are_not_served_unasked() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_has_to_be_shown() {
     let queue = Queue::nowhere();
     let server =
@@ -79,7 +79,7 @@ async fn a_token_has_to_be_shown() {
     assert_eq!(server.stop(), (0, String::new()));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_are_encrypted_on_request() {
     let queue = Queue::nowhere();
     let key = KeyPair::generate().unwrap();
@@ -109,7 +109,7 @@ async fn connections_are_encrypted_on_request() {
     assert_eq!((ran.status.code(), ran.stdout), (Some(4), Vec::new()), "before it says that it listens");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn figures_are_served_where_they_are_wanted() {
     let queue = Queue::nowhere();
     let server = serve(&queue, &["--prometheus", "0"]);
@@ -123,7 +123,7 @@ async fn figures_are_served_where_they_are_wanted() {
 }
 
 /// The port has to be known before, as it is told on standard error, which is read at the end.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn figures_can_be_read() {
     let queue = Queue::nowhere();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -138,7 +138,7 @@ async fn figures_can_be_read() {
 }
 
 /// What the reference forgets when it is started again is kept here.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_set_and_handed_out_outlives_it() {
     let queue = Queue::nowhere();
     let server = serve(&queue, &[]);
@@ -180,7 +180,7 @@ async fn what_was_set_and_handed_out_outlives_it() {
 }
 
 /// The same queue, with other words.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_commands_show_what_a_client_put() {
     let queue = Queue::nowhere();
     let server = serve(&queue, &[]);
