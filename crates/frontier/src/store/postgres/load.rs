@@ -134,12 +134,14 @@ pub(super) async fn host_rows(
         loaded.host_by.insert((row.owner, row.key.clone()), Some(id));
         loaded.hosts.insert(id, row);
         loaded.leased.insert(id, Vec::new());
+        loaded.queues_of.insert(id, Vec::new());
     }
     for row in &queue_rows {
         let (id, row) = rows::queue(row)?;
         if let Some(host) = loaded.hosts.get(&row.host) {
             loaded.queue_by.insert((row.collection, host.key.clone()), Some(id));
         }
+        loaded.queues_of.entry(row.host).or_default().push(id);
         loaded.queues.insert(id, row);
     }
     for row in &leased {

@@ -93,6 +93,8 @@ pub(super) struct Loaded {
     pub(super) host_by: HashMap<(Option<CollectionId>, String), Option<HostId>>,
     pub(super) queues: BTreeMap<QueueId, QueueRow>,
     pub(super) queue_by: HashMap<(CollectionId, String), Option<QueueId>>,
+    /// The queues of the hosts that were read.
+    pub(super) queues_of: HashMap<HostId, Vec<QueueId>>,
     /// What is under way at the hosts that were read.
     pub(super) leased: HashMap<HostId, Vec<(EntryId, QueueId, Moment)>>,
     pub(super) entries: HashMap<EntryId, Option<EntryRow>>,
@@ -128,6 +130,8 @@ pub(super) struct Changes {
     pub(super) tallies: BTreeMap<CollectionId, Tally>,
     /// None where one was removed.
     pub(super) entries: BTreeMap<EntryId, Option<EntryRow>>,
+    /// All of them, by queue.
+    pub(super) by_queue: HashMap<QueueId, Vec<EntryId>>,
     pub(super) new_entries: BTreeSet<EntryId>,
     pub(super) found: HashMap<(QueueId, Key), EntryId>,
     pub(super) tokens: HashMap<Token, EntryId>,
@@ -156,6 +160,12 @@ impl Loaded {
 }
 
 impl Changes {
+    /// Takes in an entry that is new, or the first change of one.
+    pub(super) fn take(&mut self, entry: EntryId, row: EntryRow) {
+        self.by_queue.entry(row.standing.queue).or_default().push(entry);
+        self.entries.insert(entry, Some(row));
+    }
+
     /// Whether an entry came into a queue, or moved in it.
     pub(super) fn queues_something(&self) -> bool {
         self.entries.values().flatten().any(|row| row.standing.state == State::Queued)

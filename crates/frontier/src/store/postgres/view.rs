@@ -78,7 +78,7 @@ impl View {
     fn row_mut(&mut self, entry: EntryId) -> Option<&mut EntryRow> {
         if !self.changes.entries.contains_key(&entry) {
             let row = self.row(entry)?.clone();
-            self.changes.entries.insert(entry, Some(row));
+            self.changes.take(entry, row);
         }
         self.changes.entries.get_mut(&entry)?.as_mut()
     }
@@ -127,9 +127,15 @@ impl View {
 
     /// The changed entries of a queue.
     fn changed_in(&self, queue: QueueId) -> impl Iterator<Item = (EntryId, &EntryRow)> {
-        let changed = self.changes.entries.iter();
-        changed
-            .filter_map(move |(id, row)| Some((*id, row.as_ref().filter(|row| row.standing.queue == queue)?)))
+        let changed = self.changes.by_queue.get(&queue).into_iter().flatten();
+        changed.filter_map(|id| Some((*id, self.changes.entries.get(id)?.as_ref()?)))
+    }
+
+    /// The queues of a host.
+    fn queues_at(&self, host: HostId) -> impl Iterator<Item = QueueId> {
+        let read = self.loaded.queues_of.get(&host).into_iter().flatten().copied();
+        let new = self.changes.new_queues.iter().filter(move |(_, row)| row.host == host);
+        read.chain(new.map(|(queue, _)| *queue))
     }
 
     /// The first entry of a queue that is ready, by an order; a want if that was not read.
@@ -189,17 +195,15 @@ impl View {
         counters
     }
 
-    /// Corrects what was counted in the database by what this call changed.
-    fn count_changes(&self, counts: &mut Counts, is_its: impl Fn(&Standing) -> bool) {
-        for (entry, row) in &self.changes.entries {
-            let before = self.loaded.entries.get(entry).and_then(Option::as_ref);
-            if let Some(before) = before.filter(|row| is_its(&row.standing)) {
-                let count = &mut counts[before.standing.state as usize];
-                *count = count.saturating_sub(1);
-            }
-            if let Some(row) = row.as_ref().filter(|row| is_its(&row.standing)) {
-                counts[row.standing.state as usize] += 1;
-            }
+    /// Corrects what was counted in the database by what this call changed of an entry.
+    fn count_change(&self, counts: &mut Counts, entry: EntryId) {
+        let before = self.loaded.entries.get(&entry).and_then(Option::as_ref);
+        if let Some(before) = before {
+            let count = &mut counts[before.standing.state as usize];
+            *count = count.saturating_sub(1);
+        }
+        if let Some(Some(row)) = self.changes.entries.get(&entry) {
+            counts[row.standing.state as usize] += 1;
         }
     }
 

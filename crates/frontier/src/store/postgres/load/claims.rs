@@ -126,8 +126,7 @@ pub(super) fn forget(loaded: &mut Loaded, host: HostId) {
     if loaded.hosts.remove(&host).is_none() {
         return;
     }
-    let queues: HashSet<QueueId> =
-        loaded.queues.iter().filter(|(_, row)| row.host == host).map(|(queue, _)| *queue).collect();
+    let queues: HashSet<QueueId> = loaded.queues_of.remove(&host).into_iter().flatten().collect();
     loaded.queues.retain(|queue, _| !queues.contains(queue));
     let is_its =
         |row: &Option<EntryRow>| row.as_ref().is_some_and(|row| queues.contains(&row.standing.queue));

@@ -45,6 +45,7 @@ impl Tx for View {
         self.changes
             .entries
             .retain(|_, row| row.as_ref().is_none_or(|row| !doomed.contains(&row.standing.queue)));
+        self.changes.by_queue.retain(|queue, _| !doomed.contains(queue));
         self.changes.new_queues.retain(|_, row| !is_its(row));
         self.changes.queue_by.retain(|(of, _), _| *of != collection);
         self.changes.host_by.retain(|(owner, _), _| *owner != Some(collection));
@@ -114,7 +115,7 @@ impl Tx for View {
         let NewEntry { identity, url, standing, record } = new;
         let text = Text { identity: identity.into(), url: url.into(), record };
         self.changes.found.insert((standing.queue, key_of(identity)), entry);
-        self.changes.entries.insert(entry, Some(EntryRow { standing, lease: None, text: Some(text) }));
+        self.changes.take(entry, EntryRow { standing, lease: None, text: Some(text) });
         self.changes.new_entries.insert(entry);
         entry
     }
@@ -142,7 +143,7 @@ impl Tx for View {
         if self.changes.new_entries.remove(&entry) {
             self.changes.entries.remove(&entry);
             self.changes.found.retain(|_, found| *found != entry);
-        } else {
+        } else if self.row_mut(entry).is_some() {
             self.changes.entries.insert(entry, None);
         }
     }
@@ -202,13 +203,16 @@ impl Tx for View {
 
     fn queue_counts(&self, queue: QueueId) -> Counts {
         let mut counts = self.queue_row(queue).map(|row| row.counts).unwrap_or_default();
-        self.count_changes(&mut counts, |standing| standing.queue == queue);
+        let changed = self.changes.by_queue.get(&queue).into_iter().flatten();
+        changed.for_each(|entry| self.count_change(&mut counts, *entry));
         counts
     }
 
     fn counts(&self, collection: CollectionId) -> Counts {
         let mut counts = self.counters(collection).map(|counters| counters.counts).unwrap_or_default();
-        self.count_changes(&mut counts, |standing| self.queue_parts(standing.queue).0 == collection);
+        let is_its = |queue: &QueueId| self.queue_parts(*queue).0 == collection;
+        let changed = self.changes.by_queue.iter().filter(|(queue, _)| is_its(queue));
+        changed.flat_map(|(_, entries)| entries).for_each(|entry| self.count_change(&mut counts, *entry));
         counts
     }
 
@@ -254,9 +258,9 @@ impl Tx for View {
     fn in_flight(&self, host: HostId) -> InFlight {
         let read = self.loaded.leased.get(&host).into_iter().flatten();
         let untouched = read.filter(|(entry, ..)| !self.changes.entries.contains_key(entry));
-        let changed = self.changes.entries.values().flatten();
-        let its = changed.filter(|row| self.queue_parts(row.standing.queue).1 == host);
-        let ends = untouched.map(|(.., until)| *until).chain(its.filter_map(|row| Some(row.lease?.until)));
+        let changed = self.queues_at(host).flat_map(|queue| self.changed_in(queue));
+        let changed = changed.filter_map(|(_, row)| Some(row.lease?.until));
+        let ends = untouched.map(|(.., until)| *until).chain(changed);
         let ends: Vec<Moment> = ends.collect();
         InFlight {
             count: u32::try_from(ends.len()).unwrap_or(u32::MAX),
@@ -346,13 +350,15 @@ impl Tx for View {
     }
 
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
-        let is_next = |queue: &QueueId| {
+        let is_next = |(_, queue): &(u64, QueueId)| {
             self.is_wanted(wanted, *queue)
-                && self.turn_of(*queue) < below
                 && self.opens(*queue).is_open(self.now)
                 && self.first_by_priority(*queue).is_some()
         };
-        let next = self.held_queues().filter(is_next).map(|queue| (self.turn_of(queue), queue)).min();
+        let held = self.held_queues().map(|queue| (self.turn_of(queue), queue));
+        let mut turns: Vec<(u64, QueueId)> = held.filter(|(turn, _)| *turn < below).collect();
+        turns.sort_unstable();
+        let next = turns.into_iter().find(is_next);
         let claims = self.loaded.claims.as_ref();
         let is_sure = claims.is_some_and(|claims| {
             let are_enough = claims.is_all || claims.asked >= MOST_CLAIMS;
