@@ -107,7 +107,7 @@ pub(crate) struct BenchUrlfrontierArgs {
     pub(crate) queues: u64,
 
     /// How many clients go through the life of pages at a time
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = at_least_one::<usize>)]
     pub(crate) workers: usize,
 
     /// Only be the server that acknowledges without keeping anything, on this port; 0 for any that is free
