@@ -10,8 +10,9 @@ use std::process::{Command, Stdio};
 use common::{Queue, forager};
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::{Empty, QueueWithinCrawlParams};
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt as _};
 use serving::{Serving, found, info};
+use tokio::sync::oneshot;
 use tonic::Code;
 
 /// Has a command run where its folder `disk` is a small one of its own, which goes with it.
@@ -41,8 +42,10 @@ async fn what_cannot_be_kept_fails_and_the_stream_goes_on() {
     let server = Serving::start(&mut on_a_small_disk(&queue));
     let mut client = server.client().await;
     let long = "x".repeat(1000);
-    let items = (0..1_000_000).map(move |n| found(info(&format!("http://h.example/{n}/{long}"), "")));
-    let mut answers = client.put_ur_ls(stream::iter(items)).await.unwrap().into_inner();
+    let items = (0..).map(move |n| found(info(&format!("http://h.example/{n}/{long}"), "")));
+    let (enough, until) = oneshot::channel::<()>();
+    let items = stream::iter(items).take_until(until);
+    let mut answers = client.put_ur_ls(items).await.unwrap().into_inner();
     let (mut kept, mut failed) = (0, 0);
     while failed < 3000 {
         let ack = answers.message().await.unwrap().unwrap();
@@ -53,7 +56,10 @@ async fn what_cannot_be_kept_fails_and_the_stream_goes_on() {
         }
     }
     assert!(kept > 100, "{kept}");
-    drop(answers);
+    enough.send(()).unwrap();
+    while let Some(ack) = answers.message().await.unwrap() {
+        assert_eq!(Status::try_from(ack.status), Ok(Status::Fail));
+    }
     let stats = client.get_stats(QueueWithinCrawlParams::default()).await;
     assert_eq!(stats.unwrap_err().code(), Code::Unavailable, "nothing is built on what is not there");
     client.list_nodes(Empty {}).await.unwrap();

@@ -65,7 +65,7 @@ async fn serve(
     announce(port)?;
     let serving = server.run(listener, asked(stop.clone(), Stop::Drain));
     tokio::select! {
-        served = serving => served.map(|()| Outcome::Complete).map_err(Into::into),
+        ended = serving => ended.map(|()| Outcome::Complete).map_err(Into::into),
         () = asked(stop, Stop::Now) => Ok(Outcome::Forced),
     }
 }

@@ -61,12 +61,15 @@ fn in_flight(key: &str, value: &str) -> anyhow::Result<usize> {
 mod tests {
     use super::*;
 
+    /// Items and batches that may be in flight, and the keys of the others.
+    type Read<'a> = (usize, usize, &'a [&'a str]);
+
     #[test]
     fn the_command_line_counts_more_than_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.ini");
         std::fs::write(&path, "# of ours\nrocksdb.path=/data\n\nputURLs.max.inflight = 7\n").unwrap();
-        let cases: [(&str, &[&str], (usize, usize, &[&str])); 4] = [
+        let cases: [(&str, &[&str], Read<'_>); 4] = [
             ("the file alone", &[], (7, BATCHES_IN_FLIGHT, &["rocksdb.path"])),
             ("overridden", &["putURLs.max.inflight=9"], (9, BATCHES_IN_FLIGHT, &["rocksdb.path"])),
             ("no limit", &["putURLs.max.inflight=0"], (MOST_IN_FLIGHT, BATCHES_IN_FLIGHT, &["rocksdb.path"])),
