@@ -210,4 +210,7 @@ async fn what_a_client_did_not_take_is_free_when_it_leaves() {
         tokio::task::yield_now().await;
     }
     assert!(world.stats("", "").await.in_process > 0, "what was on its way counts as taken");
+    assert!(world.get(any(1, 0)).await.is_empty(), "their queues rest all the same");
+    world.pass(2);
+    assert!(!world.get(any(1, 0)).await.is_empty());
 }

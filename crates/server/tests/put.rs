@@ -82,6 +82,12 @@ async fn metadata_is_replaced_as_a_whole(mut world: World) {
     assert_eq!(known(world.status(url).await.unwrap()).0.metadata, second.metadata);
     world.good(vec![due(info(url), LATER)]).await;
     assert_eq!(known(world.status(url).await.unwrap()).0.metadata.len(), 0);
+    world.good(vec![due(second.clone(), 0u64)]).await;
+    assert_eq!(
+        known(world.status(url).await.unwrap()).0.metadata,
+        second.metadata,
+        "completed, with its own"
+    );
 }
 
 async fn what_is_said_of_a_url_that_is_handed_out_frees_it(mut world: World) {
@@ -192,6 +198,28 @@ async fn a_thousand_items_are_all_acknowledged(mut world: World) {
     assert_eq!(world.put(items).await, vec![Skipped; 5000]);
     let stats = world.stats("", "").await;
     assert_eq!((stats.size, stats.number_of_queues), (5000, 7));
+}
+
+/// Whoever is first adds it; nobody adds it twice.
+#[tokio::test]
+async fn several_clients_may_put_the_same_at_the_same_time() {
+    let world = World::in_a_folder().await;
+    let put = || {
+        let mut client = world.client.clone();
+        async move {
+            let items = (0..2000).map(|n| found(info(&format!("http://h{}.example/{n}", n % 3))));
+            let mut answers = client.put_ur_ls(stream::iter(items)).await.unwrap().into_inner();
+            let (mut taken, mut all) = (0, 0);
+            while let Some(ack) = answers.message().await.unwrap() {
+                taken += usize::from(ack.status == Ok as i32);
+                all += 1;
+            }
+            assert_eq!(all, 2000);
+            taken
+        }
+    };
+    let (a, b, c) = tokio::join!(put(), put(), put());
+    assert_eq!(a + b + c, 2000);
 }
 
 /// Acknowledgements come while the stream is open, and it ends only when the client has nothing more to say.

@@ -24,7 +24,7 @@ const QUEUES: u32 = 100;
 const OF_EACH: u32 = 10;
 /// New links of a page; as many others are known.
 const LINKS: u64 = 5;
-/// How many calls there are of those that are timed one by one.
+/// How many calls there are of those that are timed one by one; small workloads take fewer.
 const CALLS: u64 = 200;
 /// How long to wait for queues that rest.
 const REST: Duration = Duration::from_millis(1100);
@@ -147,7 +147,7 @@ impl Load {
         });
         self.exchange(items).await?;
         let mut calls = Calls::default();
-        for _ in 0..CALLS {
+        for _ in 0..(self.workload.urls / 20).clamp(1, CALLS) {
             let begun = Instant::now();
             let due = self.get(crawl, u32::try_from(due)?, 1).await?;
             calls.add(begun.elapsed(), due.len());
