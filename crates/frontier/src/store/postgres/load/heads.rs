@@ -94,6 +94,30 @@ fn head_rows(
     Ok(heads)
 }
 
+/// What the queues of some collections wait for. In one statement, so that a queue that changes meanwhile is not missed:
+/// whether something can be claimed that was not, the host that opens first, and what is due and runs out first.
+macro_rules! look {
+    ($key:literal) => {
+        concat!(
+            "SELECT EXISTS (SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable \
+                AND q.collection = ANY($1) AND q.id <> ALL($2)",
+            $key,
+            "), o.id, o.host, (SELECT q.at FROM @queues q JOIN @hosts h ON h.id = q.host \
+                WHERE q.collection = ANY($1) AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
+                AND q.id <> ALL($2)",
+            $key,
+            " ORDER BY q.at LIMIT 1), (SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
+                JOIN @hosts h ON h.id = q.host WHERE e.state = 1 AND q.collection = ANY($1) AND q.id <> ALL($2)",
+            $key,
+            " ORDER BY e.leased_until LIMIT 1) FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT q.id, q.host FROM @queues q \
+                JOIN @hosts h ON h.id = q.host WHERE q.collection = ANY($1) AND q.ready AND NOT q.claimable \
+                AND q.at IS NOT NULL AND q.id <> ALL($2)",
+            $key,
+            " ORDER BY q.at, q.id LIMIT 1) o ON true"
+        )
+    };
+}
+
 /// What the queues wait for that this call does not hold.
 pub(super) async fn outlook(
     session: &Session,
@@ -102,27 +126,13 @@ pub(super) async fn outlook(
     wanted: &Wanted,
     without: &BTreeSet<QueueId>,
 ) -> Result<(), Failure> {
-    // In one statement, so that a queue that changes meanwhile is not missed: whether something can be claimed that was
-    // not, the host that opens first, and what is due and runs out first.
-    const LOOK: &str = "SELECT EXISTS (SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable \
-            AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3)), o.id, o.host, \
-        (SELECT q.at FROM @queues q JOIN @hosts h ON h.id = q.host \
-            WHERE q.collection = ANY($1) AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at LIMIT 1), \
-        (SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
-            JOIN @hosts h ON h.id = q.host WHERE e.state = 1 AND q.collection = ANY($1) \
-            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY e.leased_until LIMIT 1) \
-        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
-            WHERE q.collection = ANY($1) AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at, q.id LIMIT 1) o ON true";
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     let held = queue_numbers(without);
-    let params = [
-        (&collections as _, Type::INT4_ARRAY),
-        (&wanted.key as _, Type::TEXT),
-        (&held as _, Type::INT4_ARRAY),
-    ];
-    let rows = session.query(LOOK, &params).await?;
+    let [all, held] = [(&collections as _, Type::INT4_ARRAY), (&held as _, Type::INT4_ARRAY)];
+    let rows = match &wanted.key {
+        Some(key) => session.query(look!(" AND h.key = $3"), &[all, held, (key, Type::TEXT)]).await?,
+        None => session.query(look!(""), &[all, held]).await?,
+    };
     let Some(row) = rows.first() else { return Ok(()) };
     if row.try_get(0)? && call.minds_others {
         // What can be claimed and was not is held by others; nobody is told to wait for something else meanwhile.
