@@ -213,4 +213,7 @@ async fn what_a_client_did_not_take_is_free_when_it_leaves() {
     assert!(world.get(any(1, 0)).await.is_empty(), "their queues rest all the same");
     world.pass(2);
     assert!(!world.get(any(1, 0)).await.is_empty());
+    // Much is left to write, and its folder goes with this test.
+    world.stop();
+    world.ended().await;
 }
