@@ -24,6 +24,7 @@ on_both_stores![
     urls_are_listed_whatever_has_become_of_them,
     urls_are_filtered_by_their_text,
     many_urls_are_listed_in_pieces,
+    what_is_listed_can_be_put_elsewhere,
 ];
 
 /// Five URLs in three queues: found, completed, later, and two elsewhere.
@@ -248,4 +249,19 @@ async fn many_urls_are_listed_in_pieces(mut world: World) {
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 2500);
+}
+
+/// As the tools of URLFrontier dump and import: dates and metadata come along.
+async fn what_is_listed_can_be_put_elsewhere(mut world: World) {
+    five(&mut world).await;
+    let mut elsewhere = World::in_memory().await;
+    elsewhere.pass(1000);
+    for crawl_id in crawls(&mut world).await {
+        let params = ListUrlParams { crawl_id, size: i32::MAX as u32, ..ListUrlParams::default() };
+        let dumped = world.listed(params.clone()).await;
+        elsewhere.good(dumped.clone()).await;
+        let told = |items: Vec<_>| items.into_iter().map(known).collect::<Vec<_>>();
+        assert_eq!(told(elsewhere.listed(params).await), told(dumped));
+    }
+    assert_eq!(crawls(&mut elsewhere).await, ["BESPOKE", "DEFAULT"]);
 }
