@@ -17,7 +17,7 @@ build: ## Build the optimised binary: target/release/forager
 	cargo build --release --locked
 
 .PHONY: test
-test: format lint docs core check-all compat-python ## Everything that must hold: format, lints, docs, core alone, all tests, a client
+test: format lint docs core compat-python check-all ## Everything that must hold: format, lints, docs, core alone, a client, all tests
 
 .PHONY: format
 format: ## Check the format of the code (cargo fmt mends it)
