@@ -65,6 +65,8 @@ pub trait Frontier: Send + Sync {
     async fn leave(&self, tokens: &[(String, Token)], now: Timestamp) -> Result<()>;
     /// Changes what is set for hosts. A host that is not known yet is made known, or left alone, as the change says.
     async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<Option<HostView>>>;
+    /// Has the queues of plain collections that have no delay of their own wait so long after what they last handed out.
+    async fn pace(&self, delay: Interval, now: Timestamp) -> Result<()>;
     /// Removes a queue with all that is known of it, or all queues of a collection, and a plain collection with them;
     /// says how many entries there were. What is not there has none.
     async fn remove(&self, collection: &str, key: Option<&str>, now: Timestamp) -> Result<u64>;
@@ -217,6 +219,8 @@ pub struct LeaseRequest {
     pub hosts: usize,
     /// None of a host that has so many under way.
     pub busy_at: usize,
+    /// No more when their URLs and metadata have so many bytes.
+    pub bytes: usize,
     /// Of this collection only.
     pub collection: Option<String>,
     /// Of this host only.
@@ -235,6 +239,7 @@ impl Default for LeaseRequest {
             per_host: 1,
             hosts: usize::MAX,
             busy_at: usize::MAX,
+            bytes: usize::MAX,
             collection: None,
             host: None,
             hold,

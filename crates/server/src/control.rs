@@ -42,10 +42,21 @@ pub(crate) async fn set_active(shared: &Shared, active: Active) -> Result<(), St
 /// `SetDelay`. Without a key it holds for all queues that have no delay of their own.
 pub(crate) async fn set_delay(shared: &Shared, params: QueueDelayParams) -> Result<(), Status> {
     if params.key.is_empty() {
-        return note(shared, DELAY, params.delay_requestable.to_string()).await;
+        return set_general_delay(shared, params.delay_requestable).await;
     }
     let setting = Setting::Delay(Some(seconds(params.delay_requestable)));
     set(shared, params.key, &params.crawl_id, setting).await.map(drop)
+}
+
+async fn set_general_delay(shared: &Shared, delay: u32) -> Result<(), Status> {
+    let before = settings(shared).await?.delay;
+    note(shared, DELAY, delay.to_string()).await?;
+    // Clients say it whenever they begin, most often what holds already; queues need be gone through only for another.
+    if before != Some(seconds(delay)) {
+        let paced = shared.frontier.pace(seconds(delay), shared.now()).await;
+        paced.map_err(|error| status::of(&error))?;
+    }
+    Ok(())
 }
 
 /// `BlockQueueUntil`. The second that is named is the last one.

@@ -14,7 +14,7 @@ use futures_util::Stream;
 use tonic::Status;
 
 use crate::control;
-use crate::limits::{MAX_HANDED_OUT, MAX_UNSENT_BYTES};
+use crate::limits::{MAX_HANDED_OUT, MAX_HANDED_OUT_BYTES, MAX_UNSENT_BYTES};
 use crate::metadata;
 use crate::names;
 use crate::proto::get_params::Item;
@@ -64,6 +64,7 @@ fn request(params: &GetParams) -> Option<LeaseRequest> {
         per_host,
         hosts,
         busy_at: per_host,
+        bytes: MAX_HANDED_OUT_BYTES,
         collection,
         host,
         hold: Interval::from_secs_f64(f64::from(seconds)),

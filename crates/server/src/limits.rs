@@ -22,6 +22,8 @@ pub const MOST_IN_FLIGHT: usize = 1 << 16;
 
 /// The most URLs that one call hands out.
 pub const MAX_HANDED_OUT: usize = 50_000;
+/// The most bytes of URLs and their metadata that one call hands out, but for the last of them.
+pub const MAX_HANDED_OUT_BYTES: usize = 32 << 20;
 /// The most bytes that are handed out and wait for their readers, of all calls.
 pub const MAX_UNSENT_BYTES: usize = 256 << 20;
 /// The most queues that one call lists.

@@ -146,6 +146,8 @@ macro_rules! conformance_suite {
                 what_has_no_collection_or_key_is_told_so,
                 a_lease_keeps_to_so_many_hosts_and_passes_over_busy_ones,
                 a_delay_holds_for_the_last_hand_out_too,
+                another_general_delay_holds_for_the_last_hand_out_too,
+                a_lease_keeps_to_so_many_bytes,
                 what_is_set_leaves_the_rest_and_makes_no_queue,
                 a_limit_goes_by_what_is_done,
                 only_active_hosts_are_listed_on_request,

@@ -102,10 +102,19 @@ pub async fn what_has_no_collection_or_key_is_told_so(world: World) {
         item("", "k", Word::Done),
         item("u", &long, Word::Found),
         item("u", &"ü".repeat(255), Word::Found),
+        item("u\0", "k", Word::Found),
+        item("u", "k\0", Word::Due(Moment::ZERO)),
     ];
-    assert_eq!(put(&mut world, "p", &items).await, [Added, Invalid, Invalid, Invalid, Added]);
+    assert_eq!(
+        put(&mut world, "p", &items).await,
+        [Added, Invalid, Invalid, Invalid, Added, Invalid, Invalid]
+    );
+    assert_eq!(queue(&mut world, "k\0").await, None);
+    let keyed = LeaseRequest { host: Some("k\0".into()), ..up_to(1) };
+    assert_eq!(urls(&mut world, &keyed).await, [""; 0]);
+    assert_eq!(world.frontier().remove("p", Some("k\0"), world.now).await.unwrap(), 0);
     assert_eq!(queue(&mut world, "x.example").await.unwrap().queued, 1);
-    assert_eq!(put(&mut world, "nowhere", &items).await, [Ignored; 5]);
+    assert_eq!(put(&mut world, "nowhere", &items).await, [Ignored; 7]);
 }
 
 pub async fn a_lease_keeps_to_so_many_hosts_and_passes_over_busy_ones(world: World) {
@@ -145,6 +154,37 @@ pub async fn a_delay_holds_for_the_last_hand_out_too(world: World) {
     let quick = set(Setting::Delay(Some(interval("1m"))));
     world.frontier().set_hosts(&[quick], world.now).await.unwrap();
     assert_eq!(urls(&mut world, &none).await, ["3"], "the wait is shorter at once");
+}
+
+pub async fn another_general_delay_holds_for_the_last_hand_out_too(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &["1", "2", "3"].map(|url| item(url, "k", Word::Found))).await;
+    put(&mut world, "p", &["1", "2"].map(|url| item(url, "own", Word::Found))).await;
+    let change = HostChange {
+        key: "own".into(),
+        collection: Some("p".into()),
+        sets: vec![Setting::Delay(Some(interval("10m")))],
+        only_known: true,
+    };
+    world.frontier().set_hosts(&[change], world.now).await.unwrap();
+    let paced = |delay: &str| LeaseRequest { plain_delay: Some(interval(delay)), per_host: 1, ..up_to(9) };
+    assert_eq!(urls(&mut world, &paced("5m")).await, ["1", "1"]);
+    world.pass("2s");
+    world.frontier().pace(interval("1s"), world.now).await.unwrap();
+    world.reopen();
+    assert_eq!(urls(&mut world, &paced("1s")).await, ["2"], "its own delay stays");
+    world.frontier().pace(interval("5m"), world.now).await.unwrap();
+    world.pass("2s");
+    assert_eq!(urls(&mut world, &paced("5m")).await, [""; 0]);
+}
+
+pub async fn a_lease_keeps_to_so_many_bytes(world: World) {
+    let mut world = plain(world).await;
+    let large = "m".repeat(100);
+    put(&mut world, "p", &["1", "2", "3", "4"].map(|url| metadata(&large, item(url, "k", Word::Found))))
+        .await;
+    let some = LeaseRequest { bytes: 150, ..up_to(9) };
+    assert_eq!(urls(&mut world, &some).await, ["1", "2"], "the one that goes over it is the last");
 }
 
 pub async fn what_is_set_leaves_the_rest_and_makes_no_queue(world: World) {

@@ -8,7 +8,7 @@ use super::{Counts, Tx, settle};
 use crate::catalog::{CollectionRow, Kind};
 use crate::entry::{CollectionId, HostId, QueueId, Token};
 use crate::error::{Error, Result};
-use crate::host::{Gate, Setting};
+use crate::host::{Gate, Setting, to_millis};
 use crate::moment::Moment;
 use crate::verbs::{HostChange, HostFilter, HostView, Visit};
 
@@ -60,6 +60,22 @@ fn set_host<T: Tx>(tx: &mut T, change: &HostChange, owner: Option<CollectionId>)
     }
     tx.set_host(id, host);
     id
+}
+
+/// Has the queues of plain collections that have no delay of their own wait so long after what they last handed out.
+pub(crate) fn pace<T: Tx>(tx: &mut T, delay: Interval, now: Moment) -> Result<()> {
+    settle(tx, now)?;
+    for id in tx.all_hosts() {
+        let is_plain = tx.host_key(id).1.is_some();
+        let host = tx.host(id);
+        if !is_plain || host.settings.delay.is_some() || host.served == 0 {
+            continue;
+        }
+        let mut host = host.clone();
+        host.next_allowed = host.served_at.after_millis(to_millis(delay));
+        tx.set_host(id, host);
+    }
+    Ok(())
 }
 
 /// Asks a host for one fetch that is for no entry.

@@ -40,6 +40,7 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
         },
         now,
         leased: Vec::new(),
+        bytes: 0,
         served: FxHashMap::default(),
         looks: request.max.saturating_mul(10).saturating_add(MOST_LOOKS),
         words: Words::new(),
@@ -118,6 +119,8 @@ struct Counter<'c> {
     wanted: Wanted,
     now: Moment,
     leased: Vec<Leased>,
+    /// How many bytes their URLs and metadata have.
+    bytes: usize,
     /// How many each host has handed out: several collections may share one.
     served: FxHashMap<HostId, usize>,
     looks: usize,
@@ -128,8 +131,7 @@ impl<'c> Counter<'c> {
     fn serve<T: Tx>(&mut self, tx: &mut T) -> Result<()> {
         // Whoever is served gets a later turn than this, so that no host is looked at twice.
         let below = tx.next_turn();
-        while self.leased.len() < self.request.max && self.served.len() < self.request.hosts && self.looks > 0
-        {
+        while !self.is_full() && self.served.len() < self.request.hosts && self.looks > 0 {
             let Some(queue) = tx.next_queue(&self.wanted, below) else { break };
             self.serve_queue(tx, queue)?;
         }
@@ -146,7 +148,7 @@ impl<'c> Counter<'c> {
         let opens =
             |tx: &T, host: &Host| host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
         let (mut handed_out, mut afterwards) = (0, Moment::ZERO);
-        while handed_out < allowed && self.leased.len() < self.request.max && self.looks > 0 {
+        while handed_out < allowed && !self.is_full() && self.looks > 0 {
             if handed_out > 0 && !opens(tx, &host).is_open(self.now) {
                 break;
             }
@@ -180,6 +182,11 @@ impl<'c> Counter<'c> {
             self.wanted.collections.retain(|other| *other != number);
         }
         Ok(())
+    }
+
+    /// Whether as much is handed out as was asked for.
+    fn is_full(&self) -> bool {
+        self.leased.len() >= self.request.max || self.bytes >= self.request.bytes
     }
 
     /// How many entries a host may hand out for a collection.
@@ -225,6 +232,7 @@ impl<'c> Counter<'c> {
         tx.set_standing(entry, standing);
         tx.grant(Lease { token, entry, from: self.now, until });
         let (_, host_id) = tx.queue_parts(standing.queue);
+        self.bytes += url.len() + record.origin.metadata.as_ref().map_or(0, |text| text.len());
         self.leased.push(Leased {
             token,
             until,

@@ -92,6 +92,10 @@ fn problem(told: &Told<'_>) -> Option<&'static str> {
     if told.url.is_empty() || told.key.is_empty() {
         return Some("no queue key is given, and none can be derived");
     }
+    // Databases keep no text with a zero in it.
+    if told.url.contains('\0') || told.key.contains('\0') {
+        return Some("the URL or its queue key has a zero character");
+    }
     let is_long = told.key.len() > MAX_KEY_UNITS && told.key.encode_utf16().count() > MAX_KEY_UNITS;
     (is_long || told.url.len() > MAX_URL_BYTES).then_some("the URL or its queue key is too long")
 }

@@ -581,6 +581,7 @@ fn lease_request([max, per_host, hold]: [u8; 3], collection: Option<u8>, host: O
         per_host: usize::from(per_host % 4),
         hosts: if hold.is_multiple_of(7) { 1 } else { usize::MAX },
         busy_at: if hold.is_multiple_of(11) { 1 } else { usize::MAX },
+        bytes: if hold.is_multiple_of(13) { 40 } else { usize::MAX },
         collection: collection.map(|pick| collection_name(pick).to_owned()),
         host: host.map(|pick| HOSTS[usize::from(pick) % HOSTS.len()].to_owned()),
         hold: Interval::from_secs_f64(f64::from(u16::from(hold % 5) * 300 + 1)),

@@ -115,6 +115,8 @@ pub(super) async fn claim(
     // Each has a statement of its own, for one with a condition that may not apply goes through all hosts.
     let rows = match (&collections[..], &wanted.key) {
         ([], _) => Vec::new(),
+        // No text with a zero in it is there.
+        (_, Some(key)) if key.contains('\0') => Vec::new(),
         (_, Some(key)) => session.query(claim!(KEYED, "$2"), &[all, limit, (key, Type::TEXT)]).await?,
         ([only], None) => session.query(claim!(ONE, "$2"), &[(only, Type::INT4), limit]).await?,
         (_, None) => session.query(claim!(MANY, "$2"), &[all, limit]).await?,

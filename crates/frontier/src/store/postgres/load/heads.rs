@@ -127,6 +127,10 @@ pub(super) async fn outlook(
     let held = queue_numbers(without);
     let [all, held] = [(&collections as _, Type::INT4_ARRAY), (&held as _, Type::INT4_ARRAY)];
     let rows = match &wanted.key {
+        // No text with a zero in it is there.
+        Some(key) if key.contains('\0') => {
+            session.query(LOOK_AT_KEY, &[all, held, (&"", Type::TEXT)]).await?
+        }
         Some(key) => session.query(LOOK_AT_KEY, &[all, held, (key, Type::TEXT)]).await?,
         None => session.query(LOOK, &[all, held]).await?,
     };

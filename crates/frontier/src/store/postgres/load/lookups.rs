@@ -155,8 +155,9 @@ pub(super) async fn keys(
     if wants.hosts.is_empty() {
         return Ok(());
     }
-    let texts: Vec<&str> = wants.hosts.iter().map(|(_, key)| key.as_str()).collect();
-    let owners: Vec<i32> = wants.hosts.iter().map(|(owner, _)| owner_number(*owner)).collect();
+    let known = || wants.hosts.iter().filter(|(_, key)| !key.contains('\0'));
+    let texts: Vec<&str> = known().map(|(_, key)| key.as_str()).collect();
+    let owners: Vec<i32> = known().map(|(owner, _)| owner_number(*owner)).collect();
     loaded.host_by.extend(wants.hosts.iter().map(|host| (host.clone(), None)));
     for row in session.query(HOSTS, &[(&texts, Type::TEXT_ARRAY), (&owners, Type::INT4_ARRAY)]).await? {
         let (id, owner) = (host_id(row.try_get(0)?), row.try_get::<_, i32>(2)?);
@@ -178,6 +179,12 @@ async fn queue_keys(
         FROM unnest($1::int4[], $2::int4[], $3::text[]) w (collection, owner, key) \
         JOIN @hosts h ON h.key = w.key AND h.owner = w.owner \
         LEFT JOIN @queues q ON q.collection = w.collection AND q.host = h.id";
+    for (collection, key) in wanted {
+        loaded.queue_by.insert((*collection, key.clone()), None);
+        loaded.host_by.entry((owner(call, *collection), key.clone())).or_insert(None);
+    }
+    // No text with a zero in it is there.
+    let wanted: Vec<&(CollectionId, String)> = wanted.iter().filter(|(_, key)| !key.contains('\0')).collect();
     if wanted.is_empty() {
         return Ok(());
     }
@@ -185,10 +192,6 @@ async fn queue_keys(
     let owners: Vec<i32> =
         wanted.iter().map(|(collection, _)| owner_number(owner(call, *collection))).collect();
     let texts: Vec<&str> = wanted.iter().map(|(_, key)| key.as_str()).collect();
-    for (collection, key) in wanted {
-        loaded.queue_by.insert((*collection, key.clone()), None);
-        loaded.host_by.entry((owner(call, *collection), key.clone())).or_insert(None);
-    }
     let rows = session
         .query(
             QUEUES,
