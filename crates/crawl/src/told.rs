@@ -74,7 +74,7 @@ pub struct PageLine {
     pub outcome: Option<Outcome>,
     /// When it is due again.
     pub due: Option<Moment>,
-    /// Why it was fetched, or why not; and why it is due when it is.
+    /// Why it was fetched, or why not; and why it is due when it is, or given up.
     pub rule: Arc<str>,
 }
 

@@ -320,7 +320,7 @@ pub async fn failures_do_not_count_down(world: World) {
 }
 
 pub async fn a_limited_page_is_tried_again_so_often_and_then_given_up(world: World) {
-    let cases: [(&str, ReportOf, u32); 8] = [
+    let cases: [(&str, ReportOf, u32); 10] = [
         ("429", Box::new(status(429)), 3),
         ("503", Box::new(status(503)), 3),
         ("500", Box::new(status(500)), 5),
@@ -328,6 +328,8 @@ pub async fn a_limited_page_is_tried_again_so_often_and_then_given_up(world: Wor
         ("timeout", Box::new(error(FetchError::Timeout)), 5),
         ("network", Box::new(error(FetchError::Network)), 5),
         ("403", Box::new(status(403)), 0),
+        ("600", Box::new(status(600)), 0),
+        ("999", Box::new(status(999)), 0),
         ("robots", Box::new(error(FetchError::Robots)), 0),
     ];
     for (name, report, tries) in cases {
@@ -388,9 +390,11 @@ pub async fn history_keeps_the_last_fetches_oldest_first(world: World) {
 pub async fn a_report_without_status_or_error_is_refused(world: World) {
     let mut world = site(world).await;
     let leased = world.lease_one().await;
-    let done = world.complete(Report { token: leased.token.0, ..Report::default() }).await;
-    assert_eq!(done.outcome, Outcome::Refused);
-    assert_eq!(world.the_entry("c", HOME).await.state, State::Leased, "and the lease is held on");
+    for status in [None, Some(0), Some(99)] {
+        let done = world.complete(Report { token: leased.token.0, status, ..Report::default() }).await;
+        assert_eq!(done.outcome, Outcome::Refused, "{status:?}");
+        assert_eq!(world.the_entry("c", HOME).await.state, State::Leased, "and the lease is held on");
+    }
     assert_eq!(world.complete(ok(leased.token, "x")).await.outcome, Outcome::Again);
 }
 

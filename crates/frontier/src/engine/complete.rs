@@ -166,7 +166,7 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
             continue;
         };
         let Some(result) = FetchResult::of(report) else {
-            answers.push(refused("the report has neither an error nor a status from 100 to 599"));
+            answers.push(refused("the report has neither an error nor a status of at least 100"));
             continue;
         };
         let done = Done { catalog: &catalog, collection, report, result, now };
@@ -197,7 +197,7 @@ enum FetchResult {
     Refused,
     /// The host failed: 5xx, or no answer.
     Failed { by_host: bool },
-    /// The page cannot be had: another 4xx, or our own limits.
+    /// The page cannot be had: another 4xx, a status that HTTP does not know, or our own limits.
     Dead,
     /// It must not be fetched, so that nothing was asked of the host.
     Forbidden,
@@ -214,13 +214,12 @@ impl FetchResult {
             (Some(FetchError::Refused), _) => Self::Dead,
             (None, Some(404 | 410)) => Self::NotFound,
             (None, Some(429 | 503)) => Self::Refused,
-            (None, Some(status)) if !(100..=599).contains(&status) => return None,
+            (None, Some(..100) | None) => return None,
             (None, Some(status)) => match Failure::of_status(status) {
                 Some(Failure::Transient) => Self::Failed { by_host: false },
                 Some(Failure::Dead) => Self::Dead,
                 None => Self::Page { is_same: status == 304 },
             },
-            (None, None) => return None,
         })
     }
 
