@@ -282,6 +282,39 @@ fn a_run_that_is_hung_up_on_reads_its_configuration_again() {
     field.assert_audit();
 }
 
+#[test]
+fn a_configuration_that_is_broken_meanwhile_is_told_and_the_one_before_counts_on() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 1)).host(plain_host(OFFICE, 2)));
+    harvest(&field, "1s", &[HOST]);
+    let running = Started::telling(&mut field.queue.command(&["run", "--quiet"]), &field.file("told"));
+    field.wait_for(HOST, 2);
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    let good = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+    let line = good.lines().count() + 1;
+    let no_contact = good.replace(&format!("contact = {CONTACT:?}\n"), "");
+    let table = [
+        ("no TOML", format!("{good}every = \n"), format!("forager.toml:{line}")),
+        ("an unknown key", format!("{good}colour = 1\n"), format!("forager.toml:{line}")),
+        ("nothing that can be opened with", no_contact, "--contact".to_owned()),
+    ];
+    for (round, (name, broken, want)) in (1..).zip(table) {
+        std::fs::write(field.file("forager.toml"), broken).unwrap();
+        running.signal("HUP");
+        let again = "forager: going on with the configuration as it was before\n";
+        wait_until(name, || told().matches(again).count() == round);
+        assert!(told().contains(&want), "{name}: {}", told());
+        let before = field.paths(HOST).len();
+        field.wait_for(HOST, before + 2);
+    }
+    assert_eq!(field.paths(OFFICE).len(), 0);
+    // What is mended counts.
+    harvest(&field, "1s", &[HOST, OFFICE]);
+    running.signal("HUP");
+    field.wait_for(OFFICE, 3);
+    running.signal("TERM");
+    assert_eq!(running.end().status, 0);
+}
+
 /// A run over a page that changes twice, with a command for each change that does not do well.
 fn with_hook(hook: &str, stop: impl Fn(&Started)) -> common::Ran {
     let board = Board::default();

@@ -17,48 +17,79 @@ use crate::words::counted;
 use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let ended = with_signals(async |signals| {
-        loop {
-            let ended = work(args, signals.clone()).await?;
-            let is_over = *signals.stop.borrow() != Stop::No || ended == Ended::Done;
-            if is_over {
-                return Ok(ended);
-            }
-            output::tell(format_args!("reading the configuration again"));
-        }
-    })?;
+    let ended = with_signals(async |signals| run_until_told(args, signals).await)?;
     Ok(match ended {
         Ended::Stopped(Stop::Now) => Outcome::Forced,
         Ended::Stopped(_) | Ended::Done | Ended::Stuck => Outcome::Complete,
     })
 }
 
-/// Works until it is told to stop, or to read the configuration again.
-async fn work(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
+/// Works until it is told to stop; whenever it is told so, with the configuration read again.
+async fn run_until_told(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
+    let mut config = read(args)?;
+    let mut crawl = open(args, config.clone()).await?;
+    loop {
+        let ended = crawl_all(args, &crawl, signals.clone()).await;
+        crawl.close().await?;
+        let ended = ended?;
+        if *signals.stop.borrow() != Stop::No || ended == Ended::Done {
+            return Ok(ended);
+        }
+        output::tell(format_args!("reading the configuration again"));
+        crawl = open_again(args, &mut config).await?;
+    }
+}
+
+fn read(args: &RunArgs) -> anyhow::Result<Config> {
     let config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
     if config.seeds.is_empty() && !store::is_there(&args.place)? {
         bail!(
             "there is nothing to crawl; write a configuration with \"forager init\", or name one with --config"
         );
     }
-    let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
-    let files = Files::open(args.out.as_deref(), None, None)?;
-    let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
-    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
-    let ended = crawl_all(args, &crawl, signals, files, changes).await;
-    crawl.close().await?;
-    ended
+    Ok(config)
 }
 
-async fn crawl_all(
-    args: &RunArgs,
-    crawl: &Crawl,
-    signals: Signals,
-    files: Files,
-    changes: Option<Changes>,
-) -> anyhow::Result<Ended> {
-    bring_in(crawl).await?;
-    take_back(crawl, args.collection.as_deref()).await?;
+/// Opens the queue, and brings in what the configuration says.
+async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
+    let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
+    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
+    let entered = async {
+        bring_in(&crawl).await?;
+        take_back(&crawl, args.collection.as_deref()).await
+    };
+    match entered.await {
+        Ok(()) => Ok(crawl),
+        Err(cause) => {
+            crawl.close().await?;
+            Err(cause)
+        }
+    }
+}
+
+/// Opens the queue with the configuration as it is now. One that is broken must not end what runs: it is told, and the
+/// one before counts on.
+async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl> {
+    let opened = async {
+        let new = read(args)?;
+        Ok::<_, anyhow::Error>((open(args, new.clone()).await?, new))
+    };
+    match opened.await {
+        Ok((crawl, new)) => {
+            *config = new;
+            Ok(crawl)
+        }
+        Err(cause) => {
+            output::complain(format_args!("{cause:#}"));
+            output::complain(format_args!("going on with the configuration as it was before"));
+            open(args, config.clone()).await
+        }
+    }
+}
+
+async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
+    let files = Files::open(args.out.as_deref(), None, None)?;
+    let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
     let stats = crawl.frontier.stats(args.collection.as_deref(), crawl.clock.now()).await?;
     let queued = stats.iter().map(|stats| stats.queued).sum();
     let names: Vec<&str> = stats.iter().map(|stats| &*stats.collection).collect();
