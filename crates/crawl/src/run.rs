@@ -331,7 +331,7 @@ fn tell(
         .collect();
     line.added = found.iter().filter(|found| found.action == forager_frontier::verbs::Action::Added).count();
     line.changed = completed.changed;
-    line.difference = completed.changed.then(|| report.difference.clone());
+    line.difference = completed.changed.then(|| report.difference.clone().with(completed.presence));
     line.outcome = Some(completed.outcome);
     line.due = completed.due;
     line.rule = match (completed.outcome, line.not_fetched) {

@@ -125,6 +125,48 @@ fn a_page_that_redirects_elsewhere_says_from_where_to_where() {
 }
 
 #[test]
+fn a_page_that_disappears_is_told_and_looked_at_as_often_as_before() {
+    let board = Board::default();
+    let (version, price) = (board.0.clone(), board.page());
+    let host = Host::new(HOST).made("/", move |asked: &Asked<'_>| match version.load(Ordering::SeqCst) {
+        1 => Answer::error(404),
+        2 => Answer::error(410),
+        3 => Answer::error(500),
+        _ => price(asked),
+    });
+    let field = Field::new(Site::new().host(host));
+    let watching = watch(&field, "/", &["--on-change", "cat >> seen.jsonl"]);
+    // There, 404, 410, 500, and there again, with another price: each is looked at twice, a second apart.
+    for _ in 0..4 {
+        let before = field.paths(HOST).len();
+        field.wait_for(HOST, before + 2);
+        board.change();
+    }
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 2);
+    watching.signal("INT");
+    let ran = watching.end();
+    let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("  ")).collect();
+    let want = [
+        "  + the page is gone",
+        "  - A boat costs 10 euros a day.",
+        "  + the page is there again",
+        "  + A boat costs 14 euros a day.",
+    ];
+    assert_eq!(lines, want, "{ran:?}");
+    let added: Vec<Value> = field.lines("seen.jsonl").into_iter().map(|line| line["added"].clone()).collect();
+    let back = json!(["the page is there again", "A boat costs 14 euros a day."]);
+    assert_eq!(added, [json!(["the page is gone"]), back]);
+    let events = field.run(&["events", "--json"]).good_rows();
+    assert_eq!(
+        events.iter().filter(|row| row.to_string().contains("the page is gone")).count(),
+        1,
+        "{events:?}"
+    );
+    field.assert_audit();
+}
+
+#[test]
 fn every_byte_counts_if_that_is_asked_for() {
     let field = Field::new(Site::new().host(Host::new(HOST).made("/", Board::default().page())));
     let watching = watch(&field, "/", &["--exact", "--json"]);

@@ -3,6 +3,7 @@
 mod clients;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -362,6 +363,36 @@ pub struct Difference {
     pub removed: Vec<String>,
 }
 
+impl Difference {
+    /// The same, with a line before all others for a page that is gone, or there again.
+    #[must_use]
+    pub fn with(mut self, presence: Option<Presence>) -> Self {
+        if let Some(presence) = presence {
+            self.added.insert(0, presence.to_string());
+        }
+        self
+    }
+}
+
+/// Whether a page is there, where that is news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Presence {
+    /// It was there, and is gone: 404 or 410.
+    Gone,
+    /// It was gone, and is there again.
+    Back,
+}
+
+impl fmt::Display for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gone => "the page is gone",
+            Self::Back => "the page is there again",
+        })
+    }
+}
+
 /// A request that was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -480,6 +511,9 @@ pub struct Completed {
     pub outcome: Outcome,
     /// Whether the page had changed.
     pub changed: bool,
+    /// Whether it is gone since the last time, or there again; that is a change too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence: Option<Presence>,
     /// When it is due again.
     pub due: Option<Moment>,
     /// Why.

@@ -170,6 +170,8 @@ macro_rules! conformance_suite {
                 a_page_with_fetches_left_that_is_gone_waits_its_normal_interval_too,
                 retry_after_lengthens_the_wait_and_never_shortens_it,
                 a_profile_says_how_often_at_most,
+                who_asks_for_a_longer_wait_than_the_profile_gets_it,
+                a_page_that_is_gone_and_one_that_is_back_have_changed,
                 disabled_meanwhile_postpones_and_never_removes,
                 out_of_scope_meanwhile_is_removed,
                 another_seed_takes_over_after_a_fetch,

@@ -8,7 +8,7 @@ use super::world::*;
 use crate::catalog::Change;
 use crate::entry::{State, Token, Visit};
 use crate::moment::Moment;
-use crate::verbs::{Completed, Difference, Event, FetchError, Outcome, Report};
+use crate::verbs::{Completed, Difference, Event, FetchError, Outcome, Presence, Report};
 
 const HOME: &str = "https://a.example/";
 
@@ -235,13 +235,65 @@ pub async fn retry_after_lengthens_the_wait_and_never_shortens_it(world: World) 
 }
 
 pub async fn a_profile_says_how_often_at_most(world: World) {
-    for (time, code) in [("1h", 200), ("30 days", 200), ("30 days", 500), ("30 days", 404)] {
+    let codes = [200, 404, 410, 403, 500, 502, 999];
+    for (time, code) in ["2m", "1h", "30 days"].into_iter().flat_map(|time| codes.map(|code| (time, code))) {
         let mut world = site(world.another()).await;
         let every = changed_profile("c", "c", |profile| profile.every = Some(interval(time)));
         world.configure([every]).await;
         let done = world.fetch_status(code).await;
         assert_eq!(done.due, Some(world.later(time)), "every {time}, {code}: {}", done.rule);
+        let again = when_due(&mut world, status(code)).await;
+        assert_eq!(again.due, Some(world.later(time)), "every {time}, {code} again: {}", again.rule);
     }
+}
+
+pub async fn who_asks_for_a_longer_wait_than_the_profile_gets_it(world: World) {
+    for (asked, want) in [("30s", "5m"), ("3h", "3h"), ("9000h", "720h")] {
+        let mut world = site(world.another()).await;
+        let every = changed_profile("c", "c", |profile| profile.every = Some(interval("5m")));
+        world.configure([every]).await;
+        let leased = world.lease_one().await;
+        let report = Report { retry_after: Some(interval(asked)), ..answered(leased.token, 503) };
+        let done = world.complete(report).await;
+        assert_eq!(done.due, Some(world.later(want)), "the server asks for {asked}: {}", done.rule);
+        let because = world.explain("c", HOME).await.due.unwrap().because;
+        assert!(because.starts_with("503: every 5m (c)"), "{because}");
+    }
+}
+
+pub async fn a_page_that_is_gone_and_one_that_is_back_have_changed(world: World) {
+    let steps: [(u16, Option<Presence>); 12] = [
+        (404, None), // it never was there
+        (200, None),
+        (304, None),
+        (404, Some(Presence::Gone)),
+        (410, None),
+        (500, None),
+        (404, None),
+        (304, Some(Presence::Back)),
+        (403, None),
+        (200, None),
+        (410, Some(Presence::Gone)),
+        (200, Some(Presence::Back)),
+    ];
+    let mut world = site(world).await;
+    let mut events = Vec::new();
+    for (number, (code, want)) in steps.into_iter().enumerate() {
+        let before = world.the_entry("c", HOME).await.record;
+        let done = when_due(&mut world, status(code)).await;
+        assert_eq!((done.presence, done.changed), (want, want.is_some()), "step {number}: {code}");
+        let record = world.the_entry("c", HOME).await.record;
+        assert_eq!(record.last_changed, before.last_changed, "nothing is learned of it");
+        assert_eq!(record.history.last().unwrap().changed, want.is_some(), "step {number}: {code}");
+        events.extend(want.map(|presence| Difference::default().with(Some(presence))));
+    }
+    let told = world.events().await.into_iter().map(|row| row.event);
+    let told = told.map(|event| match event {
+        Event::Changed { difference, .. } => difference,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(told.collect::<Vec<_>>(), events);
+    assert_eq!(world.stats("c").await.tally.changes, 4);
 }
 
 pub async fn disabled_meanwhile_postpones_and_never_removes(world: World) {
