@@ -65,7 +65,7 @@ pub struct PageLine {
     /// What has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
-    /// What is wrong with it, if it is a sitemap.
+    /// What is wrong with it, if it is a sitemap; for a page, why not all of its links were seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     /// What robots.txt says of it.

@@ -72,9 +72,9 @@ pub(crate) struct Summary {
     pub(crate) outcomes: BTreeMap<String, u64>,
     /// Why links were not followed and pages not fetched, and how many.
     pub(crate) skipped: BTreeMap<String, u64>,
-    /// What is wrong with sitemaps; `--out` has it one by one.
+    /// What is wrong with sitemaps, and pages of which not all links were seen; `--out` has it one by one.
     #[serde(skip_serializing_if = "is_zero")]
-    pub(crate) sitemap_problems: u64,
+    pub(crate) problems: u64,
     /// Pages that were there.
     #[serde(skip)]
     pub(crate) good: u64,
@@ -177,7 +177,7 @@ impl View {
         summary.fetched += u64::from(page.not_fetched.is_none());
         summary.bytes += page.wire_bytes;
         summary.changed += u64::from(page.changed);
-        summary.sitemap_problems += page.problems.len() as u64;
+        summary.problems += page.problems.len() as u64;
         *summary.outcomes.entry(in_words(page)).or_default() += 1;
         if let Some(not_fetched) = page.not_fetched {
             *summary.skipped.entry(not_fetched.to_string()).or_default() += 1;
