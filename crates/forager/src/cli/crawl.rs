@@ -97,7 +97,7 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one::<u64>)]
     pub(crate) bytes: Option<u64>,
 
-    /// Stop after so long
+    /// Stop after so much time at work: the time between two commands that go on with the same job does not count
     #[arg(long = "time", value_name = "TIME", value_parser = some_time)]
     pub(crate) duration: Option<Interval>,
 

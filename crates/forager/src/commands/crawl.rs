@@ -1,6 +1,7 @@
 //! `forager crawl`
 
 mod end;
+mod worked;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -71,7 +72,11 @@ async fn crawl_job(
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
     let mut view = View::new(files, job.progress.queued, None, Some(outlook));
-    let ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view).await?;
+    let ended = tokio::select! {
+        ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view) => ended?,
+        failed = worked::keep_noting(crawl, &job.id) => return Err(failed),
+    };
+    worked::note(crawl, &job.id).await?;
     let summary = view.finish(&signals.stop).await?;
     let jobs = crawl.frontier.jobs(crawl.clock.now()).await?;
     let Some(now) = jobs.iter().find(|known| known.id == job.id) else {
@@ -111,12 +116,16 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
         last = Some(job);
         id = format!("{name}-{number}");
     }
+    let last = match last {
+        Some(job) => Some((job, continued(args, crawl, job).await?)),
+        None => None,
+    };
     let job = match last {
-        Some(job) if job.state == JobState::Paused => {
+        Some((job, _)) if job.state == JobState::Paused => {
             let id = &job.id;
             bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
         }
-        Some(job) if can_go_on(job, limits(args), now) => go_on(args, crawl, job).await?,
+        Some((job, continued)) if can_go_on(job, continued, now) => go_on(crawl, job, continued).await?,
         _ => {
             let job = frontier.start_job(&new_job(args, id)?, now).await?;
             output::tell(format_args!(
@@ -126,26 +135,33 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
             job
         }
     };
-    Ok(Entered { job, before: last.map(|job| job.id.clone()) })
+    Ok(Entered { job, before: last.map(|(job, _)| job.id.clone()) })
 }
 
 /// Whether a job has something left to do within these limits.
-fn can_go_on(job: &JobView, Limits { pages, bytes, time }: Limits, now: Timestamp) -> bool {
+fn can_go_on(job: &JobView, continued: Job, now: Timestamp) -> bool {
     let Stats { queued, tally, .. } = &job.progress;
+    let Limits { pages, bytes, .. } = continued.limits;
     let is_within = pages.is_none_or(|pages| pages > tally.fetches)
         && bytes.is_none_or(|bytes| bytes > tally.bytes)
-        && time.is_none_or(|time| job.job.started.after(time).timestamp() > now);
+        && continued.time_ends().is_none_or(|end| end.timestamp() > now);
     job.state == JobState::Running || (job.state == JobState::Finished && *queued > 0 && is_within)
 }
 
-/// Takes back what whoever crawled before had under way, and goes by the limits of this command.
-async fn go_on(args: &CrawlArgs, crawl: &Crawl, job: &JobView) -> anyhow::Result<JobView> {
-    let (frontier, now, limits) = (&crawl.frontier, crawl.clock.now(), limits(args));
+/// A job as this command goes on with it: within its limits, and without counting the time since it was last worked at.
+async fn continued(args: &CrawlArgs, crawl: &Crawl, job: &JobView) -> anyhow::Result<Job> {
+    let idle = worked::idle(crawl, job).await?;
+    Ok(Job { limits: limits(args), idle, ..job.job })
+}
+
+/// Takes back what whoever crawled before had under way.
+async fn go_on(crawl: &Crawl, job: &JobView, continued: Job) -> anyhow::Result<JobView> {
+    let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     crawl.reclaim(&job.id).await?;
-    if job.job.limits != limits {
+    if job.job != continued {
         let catalog = frontier.catalog().await?;
         let mut spec = catalog.require_collection(&job.id)?.spec.clone();
-        spec.job = Some(Job { limits, ..job.job });
+        spec.job = Some(continued);
         frontier.configure(&[Change::SetCollection(spec)], now).await?;
     }
     let jobs = frontier.jobs(now).await?;

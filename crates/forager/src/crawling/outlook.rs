@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::PageLine;
-use forager_frontier::Frontier;
 use forager_frontier::catalog::Limits;
 use forager_frontier::settings::Politeness;
 use forager_frontier::verbs::{HostFilter, HostView, JobView};
+use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 
 use crate::store;
@@ -103,7 +103,8 @@ pub(crate) struct Outlook {
     collection: String,
     politeness: Politeness,
     limits: Limits,
-    started: Timestamp,
+    /// When the limit of time ends it.
+    time_ends: Option<Timestamp>,
     /// Fetches of the job before this crawl.
     before: u64,
     last: Option<(Instant, Option<Estimate>)>,
@@ -116,7 +117,7 @@ impl Outlook {
             collection: job.id.clone(),
             politeness,
             limits: job.job.limits,
-            started: job.job.started.timestamp(),
+            time_ends: job.job.time_ends().map(Moment::timestamp),
             before: job.progress.tally.fetches,
             last: None,
         }
@@ -166,8 +167,8 @@ impl Outlook {
                 bound: format!("the limit of {}", counted(pages, "page", "pages")),
             });
         }
-        if let Some(time) = self.limits.time {
-            let left = time.as_secs_f64() - now.duration_since(self.started).as_secs_f64();
+        if let Some((time, ends)) = self.limits.time.zip(self.time_ends) {
+            let left = ends.duration_since(now).as_secs_f64();
             limits.push(Estimate { seconds: left.max(0.0), bound: format!("the limit of {time}") });
         }
         limits

@@ -243,6 +243,7 @@ macro_rules! conformance_suite {
                 a_job_ends_after_so_many_pages,
                 a_job_ends_after_so_many_bytes,
                 a_job_ends_after_so_long,
+                time_at_which_nobody_works_does_not_count,
                 a_job_that_ends_by_itself_says_so_too,
                 a_paused_job_hands_out_nothing_until_it_is_resumed,
                 a_cancelled_job_hands_out_nothing_any_more,

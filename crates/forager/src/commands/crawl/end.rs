@@ -85,7 +85,7 @@ impl End {
                 "{self} is reached, and {pages}; the same command with more --bytes, or without, goes on with them"
             )),
             Self::Time(_) => output::tell(format_args!(
-                "{self} is reached, and {pages}; the same command without --time goes on with them"
+                "{self} is reached, and {pages}; the same command with more --time, or without, goes on with them"
             )),
             Self::Stuck => output::complain(format_args!(
                 "{pages}, at hosts that are blocked or at their limit; \"forager queue hosts --collection {job}\" \
