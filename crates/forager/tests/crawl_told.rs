@@ -137,6 +137,50 @@ fn a_crawl_that_waits_tells_what_for_and_how_long() {
     let want = pages * gap;
     assert!((want - seconds).abs() < pages * 0.1 + 8.0, "{seconds}, and {want} are wanted: {line}");
     assert!(told.contains("; the same command goes on with them"), "{told}");
+    // What robots.txt asks for is known from the first line on; and nothing is left is never said of what goes on.
+    let gaps =
+        told.lines().filter_map(|line| line.split("bound by a.test: ").nth(1)?.split("one in ").nth(1));
+    assert!(gaps.clone().count() >= 1 && gaps.map(number).all(|gap| gap >= 2.0), "{told}");
+    assert!(!told.contains("about 0s left"), "{told}");
+}
+
+#[test]
+fn a_start_that_cannot_be_reached_is_told_at_once_and_counted() {
+    let mut field = field(3);
+    field.set("first = \"100ms\"\nlongest = \"400ms\"", "first = \"2m\"\nlongest = \"2m\"");
+    field.stop();
+    let urls = [field.url(HOST, "/"), field.url(HOST, "/other")];
+    let mut command = field.queue.command(&["crawl", &urls[0], &urls[1]]);
+    let crawl = Started::telling(&mut command, &field.file("told"));
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    wait_until("the reason", || told().contains("cannot be connected to"));
+    wait_until("a line on how far it is", || told().contains("2 errors, "));
+    crawl.signal("INT");
+    assert_eq!(crawl.end().status, 11);
+    let told = told();
+    let reasons: Vec<&str> = told.lines().filter(|line| line.contains("cannot be connected to")).collect();
+    assert_eq!(reasons.len(), 1, "once for a host: {told}");
+    assert!(reasons[0].starts_with(&format!("forager: {}", field.url(HOST, "/"))), "{told}");
+    assert!(reasons[0].contains("; it is tried again at "), "{told}");
+    let line = told.lines().find(|line| line.contains("2 errors, ")).unwrap();
+    assert!(line.contains("bound by a.test: nothing is due for "), "{told}");
+    assert!(line.contains("; about 1m ") || line.contains("; about 2m "), "{told}");
+}
+
+#[test]
+fn a_host_that_asks_for_long_waits_is_shown_as_slow() {
+    let slow = plain_host(HOST, 3).robots("User-agent: *\nCrawl-delay: 90\n");
+    let field = Field::new(Site::new().host(slow));
+    let mut command = field.queue.command(&["crawl", &field.url(HOST, "/")]);
+    let crawl = Started::telling(&mut command, &field.file("told"));
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    wait_until("what bounds it", || told().contains("one in 90.0s as its robots.txt asks: a slow host"));
+    crawl.signal("INT");
+    assert_eq!(crawl.end().status, 11);
+    let hosts = field.run(&["queue", "hosts", "--json"]).good_rows();
+    assert_eq!((&hosts[0]["crawlDelay"], &hosts[0]["isSlow"]), (&"1m 30s".into(), &true.into()), "{hosts:?}");
+    let table = field.run(&["queue", "hosts", "--format", "table"]).stdout;
+    assert!(table.contains("1m 30s (slow)"), "{table}");
 }
 
 #[test]

@@ -589,6 +589,12 @@ pub struct HostView {
     /// How often the dates in its sitemaps were right.
     #[serde(skip_serializing_if = "Honesty::is_unknown")]
     pub sitemap_dates: Honesty,
+    /// The wait between fetches that its robots.txt asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crawl_delay: Option<Interval>,
+    /// Whether that is so long that its pages take their time, whatever else is done: see [`SLOW`](crate::host::SLOW).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_slow: bool,
     /// What is set for it.
     pub settings: HostSettings,
 }

@@ -1,13 +1,14 @@
 //! What a crawl shows while it runs, and the sum of it at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use forager_crawl::{Found, PageLine, Stop, Watcher};
+use forager_core::url::FetchUrl;
+use forager_crawl::{Found, NotFetched, PageLine, Stop, Watcher};
 use forager_frontier::verbs::{Action, Nothing, Outcome};
 use serde::Serialize;
 use tokio::sync::watch;
@@ -17,6 +18,7 @@ use super::counts::{Shared, is_failed};
 use super::log;
 use super::outlook::Outlook;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
+use crate::output;
 
 /// Where the lines of a crawl go.
 #[derive(Default)]
@@ -103,6 +105,8 @@ pub(crate) struct View {
     /// What went wrong with a file; the crawl is stopped for it.
     trouble: Option<io::Error>,
     changes: Option<Changes>,
+    /// Hosts of pages to start from of which it was told that they cannot be reached; the first few of them.
+    unreachable: HashSet<String>,
     _teller: Teller,
 }
 
@@ -125,6 +129,7 @@ impl View {
             counts,
             flushed: Instant::now(),
             trouble: None,
+            unreachable: HashSet::new(),
             _teller: Teller::start(longest, move || told.get().line(outlook.as_mut())),
         }
     }
@@ -193,6 +198,20 @@ impl View {
         }
         self.counts.get().page(page);
     }
+
+    /// Tells at once that a page to start from cannot be reached: whoever mistyped it need not wait for the end.
+    fn tell_unreachable(&mut self, page: &PageLine) {
+        let is_out_of_reach = page.status.is_none() && page.not_fetched != Some(NotFetched::Robots);
+        let Some(error) = page.error.as_ref().filter(|_| page.depth == 0 && is_out_of_reach) else { return };
+        let Ok(url) = FetchUrl::parse(&page.url) else { return };
+        if self.unreachable.len() < NAMED && self.unreachable.insert(url.host().to_owned()) {
+            let next = match (page.outcome, page.due) {
+                (Some(Outcome::Again), Some(due)) => format!("; it is tried again at {due}"),
+                _ => String::new(),
+            };
+            output::tell(format_args!("{}: {error}{next}", page.url));
+        }
+    }
 }
 
 /// Writes a line of JSON in one piece: what a process that is killed leaves behind ends with a whole line, and the next
@@ -218,6 +237,7 @@ struct Skipped<'a> {
 impl Watcher for View {
     fn page(&mut self, page: &PageLine, found: &[Found]) {
         self.count(page, found);
+        self.tell_unreachable(page);
         if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
             && let Err(cause) = changes.tell(page)
         {

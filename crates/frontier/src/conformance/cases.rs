@@ -395,6 +395,7 @@ macro_rules! conformance_suite {
                 a_longer_wait_counts_for_the_page_under_way_too,
                 a_crawl_delay_stays_when_settings_are_replaced,
                 a_crawl_delay_is_of_one_host,
+                a_host_that_asks_for_long_waits_is_slow_and_neither_dropped_nor_hurried,
                 what_is_forbidden_costs_its_host_no_wait,
                 what_is_at_a_refused_address_is_given_up_at_once,
                 what_waits_for_robots_txt_is_tried_again_and_not_fetched,
