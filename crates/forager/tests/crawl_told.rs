@@ -48,6 +48,12 @@ fn the_name_of_the_job_leads_to_what_else_can_be_asked() {
         field.run(&["explain", &field.url(HOST, "/1"), "--collection", &name, "--json"]).good_rows();
     assert!(explained[0].to_string().contains(&name), "{explained:?}");
     assert_eq!(field.run(&["queue", "list", "--collection", &name, "--json"]).good_rows().len(), 3);
+    let elsewhere = crawl(&field, &["--data", "my data", "--config", "forager.toml"]);
+    let place = "--data 'my data' --config forager.toml";
+    for command in ["queue list", "explain URL"] {
+        let hint = format!("\"forager {command} --collection {name} {place}\"");
+        assert!(elsewhere.stderr.contains(&hint), "{elsewhere:?}");
+    }
     // The table says the same, and who wants to hear nothing hears nothing.
     let ran = field.run(&["crawl", &field.url(HOST, "/"), "--quiet"]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");

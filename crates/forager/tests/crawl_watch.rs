@@ -357,6 +357,25 @@ fn a_configuration_that_is_broken_meanwhile_is_told_and_the_one_before_counts_on
     assert_eq!(running.end().status, 0);
 }
 
+#[test]
+fn what_only_the_queue_has_is_named() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 1)).host(plain_host(OFFICE, 1)));
+    harvest(&field, "1h", &[HOST, OFFICE]);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert!(!ran.stderr.contains("not in the configuration"), "{ran:?}");
+    harvest(&field, "1h", &[HOST]);
+    let ran = field.run(&["run", "--until-idle", "--config", "forager.toml"]);
+    let told = format!(
+        "not in the configuration, and crawled all the same as long as the queue has them: seed {}; \"forager apply \
+         --prune --config forager.toml\" removes them",
+        field.url(OFFICE, "/")
+    );
+    assert!(ran.stderr.contains(&told), "{ran:?}");
+    assert_eq!(field.run(&["apply", "--prune", "--yes"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert!(!ran.stderr.contains("not in the configuration"), "{ran:?}");
+}
+
 /// A run over a page that changes twice, with a command for each change that does not do well.
 fn with_hook(hook: &str, stop: impl Fn(&Started)) -> common::Ran {
     let board = Board::default();

@@ -55,6 +55,9 @@ struct Crawled {
     left: u64,
     #[serde(flatten)]
     summary: Summary,
+    /// The flags that name its queue.
+    #[serde(skip)]
+    place: String,
 }
 
 async fn crawl_job(
@@ -84,7 +87,7 @@ async fn crawl_job(
     };
     let is_failed = job.progress.done == 0 && summary.good == 0 && !summary.bad_starts.is_empty();
     let end = End::of(ended, now, is_failed);
-    Ok(Crawled { job: job.id, end, left: now.progress.queued, summary })
+    Ok(Crawled { job: job.id, end, left: now.progress.queued, summary, place: args.place.flags() })
 }
 
 /// The job of a command.
@@ -122,8 +125,8 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
     };
     let job = match last {
         Some((job, _)) if job.state == JobState::Paused => {
-            let id = &job.id;
-            bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
+            let (id, place) = (&job.id, args.place.flags());
+            bail!("the job {id:?} is paused; \"forager job resume {id}{place}\" lets it go on")
         }
         Some((job, continued)) if can_go_on(job, continued, now) => go_on(crawl, job, continued).await?,
         _ => {

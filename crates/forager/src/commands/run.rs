@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::catalog::Kind;
+use forager_frontier::catalog::{Change, Kind};
 use forager_frontier::verbs::Target;
 use tokio::sync::watch;
 
@@ -56,6 +56,7 @@ async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
     let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
     let entered = async {
         bring_in(&crawl).await?;
+        tell_rest(args, &crawl).await?;
         take_back(&crawl, args.collection.as_deref()).await
     };
     match entered.await {
@@ -141,6 +142,41 @@ async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
             frontier.start(&[Target::Seed(row.seed.url.clone())], now).await?;
         }
     }
+    Ok(())
+}
+
+/// How many things that only the queue has are named.
+const NAMED: usize = 10;
+
+/// Names what only the queue has: whoever takes a seed out of the configuration may think that it is not crawled any more.
+async fn tell_rest(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
+    let Config { collections, profiles, seeds, .. } = &crawl.config;
+    if collections.is_empty() && profiles.is_empty() && seeds.is_empty() {
+        return Ok(()); // whoever has no configuration goes by the queue
+    }
+    let catalog = crawl.frontier.catalog().await?;
+    let rest = apply::difference(&crawl.config, catalog.rows(), true).into_iter();
+    let rest = rest.filter_map(|change| match change {
+        Change::RemoveSeed(url) => Some(format!("seed {url}")),
+        Change::RemoveProfile(id) => Some(format!("profile {id}")),
+        Change::RemoveCollection(id) => Some(format!("collection {id}")),
+        _ => None,
+    });
+    let mut rest: Vec<String> = rest.collect();
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let further = rest.len().saturating_sub(NAMED);
+    rest.truncate(NAMED);
+    if further > 0 {
+        rest.push(format!("{further} more"));
+    }
+    output::tell(format_args!(
+        "not in the configuration, and crawled all the same as long as the queue has them: {}; \"forager apply \
+         --prune{}\" removes them",
+        rest.join(", "),
+        args.place.flags()
+    ));
     Ok(())
 }
 
