@@ -17,7 +17,7 @@ build: ## Build the optimised binary: target/release/forager
 	cargo build --release --locked
 
 .PHONY: test
-test: format lint docs core check-all ## Everything that must hold: format, lints, docs, core alone, all tests
+test: format lint docs core compat-python check-all ## Everything that must hold: format, lints, docs, core alone, a client, all tests
 
 .PHONY: format
 format: ## Check the format of the code (cargo fmt mends it)
@@ -95,6 +95,34 @@ BENCH_HOSTS ?= 100000
 .PHONY: bench-frontier
 bench-frontier: build ## Measure the queue against the raw engine; prints a table (BENCH_URLS, BENCH_HOSTS)
 	target/release/forager bench frontier --urls $(BENCH_URLS) --hosts $(BENCH_HOSTS) --format table
+
+# How many URLs are put in each way, and how many queues there are when few of them have something due.
+BENCH_PUTS ?= 500000
+BENCH_QUEUES ?= 1000000
+
+.PHONY: bench-urlfrontier
+bench-urlfrontier: build ## Measure the server against one that only acknowledges; prints a table (BENCH_PUTS, BENCH_QUEUES)
+	target/release/forager bench urlfrontier --urls $(BENCH_PUTS) --queues $(BENCH_QUEUES) --format table
+
+# What clients of the server need is installed here; they check the binary that tests use.
+COMPAT_TOOLS := compat/.tools
+COMPAT_BINARIES = $(or $(CARGO_TARGET_DIR),target)/debug
+
+.PHONY: compat-python
+compat-python: ## Check the server with a Python client that is generated from our description, call by call
+	cargo build --locked --package forager
+	compat/python/run $(COMPAT_BINARIES)/forager $(COMPAT_TOOLS)
+
+.PHONY: compat-java
+compat-java: ## Check the server with the published Java client of URLFrontier (needs Maven and a JDK)
+	cargo build --locked --package forager
+	compat/java/run $(COMPAT_BINARIES)/forager $(COMPAT_TOOLS)
+
+.PHONY: compat-scrapy
+compat-scrapy: ## Have Scrapy crawl the demonstration web, with the server for its queue
+	cargo build --locked --package forager
+	cargo build --locked --package forager-site --example demo_site
+	compat/scrapy/run $(COMPAT_BINARIES)/forager $(COMPAT_BINARIES)/examples/demo_site $(COMPAT_TOOLS)
 
 # What the crawler is compared with is installed here.
 BENCH_TOOLS := bench/.tools

@@ -1,5 +1,5 @@
 //! Measures the queue on this machine, against the raw engine writing the same URLs as bare keys; or in a database, against what
-//! that does at best.
+//! that does at best. A server is measured from outside, against one that only acknowledges.
 //!
 //! What holds memory of its own, the floor and the kill, runs in a child process, so that the peak
 //! of this one is that of the store.
@@ -9,6 +9,7 @@ mod figures;
 mod phases;
 mod postgres;
 mod references;
+mod urlfrontier;
 mod workload;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use crate::output::Output;
 use crate::progress;
 use figures::{Figures, folder_bytes, peak_memory};
 use phases::Bench;
+pub(crate) use urlfrontier::run as urlfrontier;
 use workload::Workload;
 
 /// How much room a run needs for each URL: the store, and the floor beside it.

@@ -10,6 +10,7 @@ mod look;
 mod policies;
 mod profile;
 mod queue;
+mod serve;
 mod work;
 
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ use jiff::Timestamp;
 use jiff::fmt::temporal::Pieces;
 use serde::de::DeserializeOwned;
 
-pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart};
+pub(crate) use bench::{BenchCommand, BenchFrontierArgs, BenchPart, BenchUrlfrontierArgs};
 pub(crate) use catalog::*;
 pub(crate) use crawl::*;
 pub(crate) use db::*;
@@ -32,6 +33,7 @@ pub(crate) use look::*;
 pub(crate) use policies::*;
 pub(crate) use profile::*;
 pub(crate) use queue::*;
+pub(crate) use serve::ServeArgs;
 pub(crate) use work::*;
 
 use crate::config::DatabaseUrl;
@@ -61,6 +63,7 @@ pub(crate) enum Command {
     Watch(Box<WatchArgs>),
     Pick(Box<PickArgs>),
     Audit(AuditArgs),
+    Serve(Box<ServeArgs>),
     Robots(Box<RobotsArgs>),
     Sitemap(Box<SitemapArgs>),
     Links(Box<LinksArgs>),
@@ -128,9 +131,9 @@ impl Command {
         }
     }
 
-    /// Whether it is one of those that crawl for long, and that scripts start again when they fail.
-    pub(crate) fn is_crawl(&self) -> bool {
-        matches!(self, Self::Crawl(_) | Self::Run(_) | Self::Watch(_))
+    /// Whether it is one of those that work for long, and that scripts start again when they fail.
+    pub(crate) fn is_lasting(&self) -> bool {
+        matches!(self, Self::Crawl(_) | Self::Run(_) | Self::Watch(_) | Self::Serve(_))
     }
 }
 

@@ -30,6 +30,7 @@ mod scope;
 mod score;
 mod seeds;
 mod select;
+mod serve;
 mod upkeep;
 mod url;
 mod watch;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Watch(args) => watch::run(&args),
         Command::Pick(args) => pick::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Robots(args) => look::robots(&args.look),
         Command::Sitemap(args) => look::sitemap(&args.look),
         Command::Links(args) => look::links(&args.look),
@@ -83,6 +85,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Db(command) => db::run(&command),
         Command::Config(command) => config::run(&command),
         Command::Bench(BenchCommand::Frontier(args)) => bench::run(&args),
+        Command::Bench(BenchCommand::Urlfrontier(args)) => bench::urlfrontier(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -66,7 +66,7 @@ impl Outcome {
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
-    let is_crawl = command.is_crawl();
+    let is_lasting = command.is_lasting();
     if command.is_quiet() {
         output::be_quiet();
     }
@@ -77,14 +77,14 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(format_args!("{error:#}"));
-            ExitCode::from(if is_crawl { status_of_failed_crawl(&error) } else { 2 })
+            ExitCode::from(if is_lasting { status_of_failure(&error) } else { 2 })
         }
     }
 }
 
 /// Whether to try again: 3 if the disk is full, 8 if the queue cannot be had, 4 if what was asked for is wrong.
 /// Other crawlers tell these apart, and so do the scripts that start them.
-fn status_of_failed_crawl(error: &anyhow::Error) -> u8 {
+fn status_of_failure(error: &anyhow::Error) -> u8 {
     use forager_frontier::Error;
     let of_queue = error.chain().find_map(|cause| cause.downcast_ref::<Error>());
     let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));

@@ -9,7 +9,7 @@ use common::{forager, session, session_in, steps_in};
 
 /// The commands that have a page of their own. They run one after another in one folder, so that an
 /// example may build on those before.
-const COMMANDS: [&str; 62] = [
+const COMMANDS: [&str; 63] = [
     "score",
     "rank",
     "select",
@@ -72,6 +72,7 @@ const COMMANDS: [&str; 62] = [
     "completions",
     "man",
     "bench frontier",
+    "bench urlfrontier",
 ];
 
 /// The commands whose examples need a database, in which nothing is there yet.
@@ -79,6 +80,9 @@ const IN_DATABASE: [&str; 4] = ["db migrate", "db status", "db check", "db down"
 
 /// The commands whose examples need the web; `crawl.rs` runs them on a site of its own.
 const FETCHING: [&str; 9] = ["demo", "crawl", "run", "watch", "pick", "audit", "robots", "sitemap", "links"];
+
+/// The commands whose examples go on until they are stopped; `serve.rs` starts and stops them.
+const LASTING: [&str; 1] = ["serve"];
 
 fn help(command: &str) -> String {
     let output =
@@ -119,7 +123,8 @@ fn no_command_is_left_out() {
     while let Some(command) = left.pop() {
         match subcommands(&command) {
             below if below.is_empty() => {
-                let is_listed = [&COMMANDS[..], &IN_DATABASE, &FETCHING].concat().contains(&&*command);
+                let is_listed =
+                    [&COMMANDS[..], &IN_DATABASE, &FETCHING, &LASTING].concat().contains(&&*command);
                 assert!(is_listed, "the example of {command} is not tested");
                 assert!(help(&command).contains("Example:\n"), "{command} has an example");
                 count += 1;
@@ -127,7 +132,7 @@ fn no_command_is_left_out() {
             below => left.extend(below),
         }
     }
-    assert_eq!(count, COMMANDS.len() + IN_DATABASE.len() + FETCHING.len());
+    assert_eq!(count, COMMANDS.len() + IN_DATABASE.len() + FETCHING.len() + LASTING.len());
 }
 
 /// The commands that the help of a command lists.

@@ -22,7 +22,7 @@ use crate::explain::Explanation;
 use crate::host::{Gate, Honesty, HostSettings, Setting};
 use crate::moment::Moment;
 
-pub use clients::{Item, Purge, Purged, Put, Word};
+pub use clients::{Item, Purge, Purged, Put, Word, derived_key};
 
 /// The queue. Every call takes a batch, is told the time, and is atomic: when it returns, all of
 /// it is durable, and if it fails nothing of it was done.
@@ -670,6 +670,9 @@ pub struct Stats {
     pub failed: u64,
     /// Hosts that have entries.
     pub hosts: u64,
+    /// Hosts that have entries which wait or are under way.
+    #[serde(skip)]
+    pub active_hosts: u64,
     /// What was counted since the collection began.
     #[serde(flatten)]
     pub tally: Tally,

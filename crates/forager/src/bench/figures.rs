@@ -46,6 +46,23 @@ impl Figures {
         self.rows.push(Figure { what, per_second: Some(whole(per_second)), ..Figure::default() });
     }
 
+    /// From here on, rates have no floor to be measured by.
+    pub(crate) fn without_floor(&mut self) {
+        self.floor = 0.0;
+    }
+
+    /// A rate that is not one of calls.
+    pub(crate) fn flow(&mut self, what: &str, per_second: f64) {
+        let times_floor = (self.floor > 0.0).then(|| rounded(per_second / self.floor, 100.0));
+        let what = what.to_owned();
+        self.rows.push(Figure {
+            what,
+            per_second: Some(whole(per_second)),
+            times_floor,
+            ..Figure::default()
+        });
+    }
+
     /// A rate, and how long its calls took.
     pub(crate) fn rate(&mut self, what: &str, calls: &Calls) {
         let per_second = calls.per_second();
@@ -102,6 +119,14 @@ impl Calls {
         quantile(&times, 50)
     }
 
+    /// How many of a thousand calls took more than ten times as long as half of them.
+    pub(crate) fn stalled(&self) -> usize {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        let longest = times.get(times.len() / 2).copied().unwrap_or_default() * 10;
+        times.iter().filter(|time| **time > longest).count() * 1000 / times.len().max(1)
+    }
+
     /// The calls of several workers side by side, which took this long together.
     pub(crate) fn side_by_side(workers: Vec<Self>, took: Duration) -> Self {
         let mut all = Self { took: Some(took), ..Self::default() };
@@ -149,7 +174,13 @@ pub(crate) fn folder_bytes(folder: &Path) -> anyhow::Result<u64> {
 
 /// The most memory that this process has had.
 pub(crate) fn peak_memory() -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("cannot read the peak of memory")?;
+    peak_memory_of("self")
+}
+
+/// The most memory that a process has had.
+pub(crate) fn peak_memory_of(process: &str) -> anyhow::Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(path).context("cannot read the peak of memory")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes: u64 = line.and_then(|line| line.split_whitespace().next()).context("no VmHWM")?.parse()?;
     Ok(kibibytes * 1024)

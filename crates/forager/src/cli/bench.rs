@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use forager_core::time::Interval;
 
+use super::work::at_least_one;
 use crate::config::DatabaseUrl;
 use crate::output::Format;
 
@@ -12,6 +13,7 @@ use crate::output::Format;
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     Frontier(BenchFrontierArgs),
+    Urlfrontier(BenchUrlfrontierArgs),
 }
 
 /// Measure the queue: rates, times of calls, disk, memory and reopening
@@ -74,6 +76,47 @@ pub(crate) struct BenchFrontierArgs {
     /// The part that a child process does
     #[arg(long, hide = true)]
     pub(crate) part: Option<BenchPart>,
+}
+
+/// Measure a server of URLFrontier: that of Forager, or any other
+///
+/// Puts URLs one by one and in batches of 500, new and known; then goes through the life of pages: gets 100 queues of 10
+/// URLs, reports each as fetched with 5 new and 5 known links, several clients at a time; then gets what little is due of
+/// many queues. Every rate of putting is told as a multiple of the floor, measured in the same run: a server that
+/// acknowledges without keeping anything.
+///
+/// Without an address it starts a server of its own, in a folder that is removed at the end, and tells memory and disk
+/// too. The server that is measured is filled, and its delay set to 0: give none that is in use. Prints the same as
+/// `bench frontier`.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_long_help = "Example:\n  $ forager bench urlfrontier --urls 2000 --queues 200 | grep -c perSecond\n  15"
+)]
+pub(crate) struct BenchUrlfrontierArgs {
+    /// The server to measure, such as `http://127.0.0.1:7071` [default: one of our own]
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
+
+    /// How many URLs are put in each way
+    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = at_least_one::<u64>)]
+    pub(crate) urls: u64,
+
+    /// How many queues there are when few of them have something due
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = at_least_one::<u64>)]
+    pub(crate) queues: u64,
+
+    /// How many clients go through the life of pages at a time
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = at_least_one::<usize>)]
+    pub(crate) workers: usize,
+
+    /// Only be the server that acknowledges without keeping anything, on this port; 0 for any that is free
+    #[arg(long, value_name = "PORT", conflicts_with = "address")]
+    pub(crate) echo: Option<u16>,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 /// What a child process does for the benchmark.

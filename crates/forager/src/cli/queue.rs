@@ -202,7 +202,7 @@ pub(crate) enum HostCommand {
         verbatim_doc_comment,
         after_long_help = r#"Example:
   $ forager host set www.db.no --delay 10s --in-flight 1 --now 2024-06-15T08:04:00Z
-  {"host":"www.db.no","collection":null,"queued":2,"inFlight":0,"fetched":1,"failures":0,"opens":null,"gate":null,"settings":{"delay":"10s","blockedUntil":null,"inFlight":1,"fetchLimit":null,"robots":null}}"#
+  {"host":"www.db.no","collection":null,"queued":2,"done":0,"inFlight":0,"fetched":1,"failures":0,"opens":null,"gate":null,"settings":{"delay":"10s","blockedUntil":null,"inFlight":1,"fetchLimit":null,"robots":null}}"#
     )]
     Set(Box<HostSetArgs>),
 }

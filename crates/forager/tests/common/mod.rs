@@ -13,8 +13,14 @@ use serde_json::Value;
 pub(crate) const NOW: &str = "2024-06-15T08:00:00Z";
 
 /// Variables that say where things are outside, and are none of a test's business.
-const OUTSIDE: [&str; 5] =
-    ["FORAGER_CONFIG", "FORAGER_DATA", "FORAGER_STORE", "FORAGER_TEST_POSTGRES", "DATABASE_URL"];
+const OUTSIDE: [&str; 6] = [
+    "FORAGER_CONFIG",
+    "FORAGER_DATA",
+    "FORAGER_STORE",
+    "FORAGER_TEST_POSTGRES",
+    "FORAGER_TOKEN",
+    "DATABASE_URL",
+];
 
 /// What a run printed, and how it ended.
 #[derive(Debug, PartialEq, Eq)]

@@ -216,6 +216,8 @@ pub async fn only_active_hosts_are_listed_on_request(world: World) {
         let hosts: Vec<&str> = views.iter().map(|view| view.host.as_str()).collect();
         assert_eq!(hosts, expected, "active {is_active}, from {skip} on");
     }
+    let stats = world.stats("p").await;
+    assert_eq!((stats.hosts, stats.active_hosts), (4, 3), "one that is blocked has something that waits");
 }
 
 pub async fn a_queue_that_is_removed_leaves_nothing(world: World) {

@@ -516,7 +516,7 @@ pub(super) fn known_by(
     url: &str,
 ) -> Result<(String, String), forager_core::url::UrlError> {
     if collection.spec.kind == Kind::Plain {
-        return Ok((plain::derived_key(url).to_owned(), url.to_owned()));
+        return Ok((crate::verbs::derived_key(url).to_owned(), url.to_owned()));
     }
     let identity = catalog.scopes().identity(&collection.spec.id, &FetchUrl::parse_lenient(url)?);
     Ok((identity.host().to_owned(), identity.as_str().to_owned()))

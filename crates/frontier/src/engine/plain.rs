@@ -10,7 +10,7 @@ use crate::catalog::CollectionRow;
 use crate::entry::{EntryId, How, Origin, Record, Standing, State};
 use crate::error::Result;
 use crate::moment::Moment;
-use crate::verbs::{Action, Discovery, Item, Link, Word};
+use crate::verbs::{Action, Discovery, Item, Link, Word, derived_key};
 
 /// The longest queue key, in the units of UTF-16 by which clients count.
 const MAX_KEY_UNITS: usize = 255;
@@ -197,10 +197,4 @@ impl Rules {
 /// The queue key of a URL: what the client gives, or what clients expect of it.
 fn key_of<'a>(url: &'a str, given: Option<&'a str>) -> &'a str {
     given.filter(|key| !key.is_empty()).unwrap_or_else(|| derived_key(url))
-}
-
-/// The queue key that clients expect of a URL: what follows `://`, up to the first of `:`, `/`, `?`, `&`.
-pub(super) fn derived_key(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split([':', '/', '?', '&']).next().unwrap_or_default()
 }

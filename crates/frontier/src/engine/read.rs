@@ -130,14 +130,16 @@ pub(crate) fn stats<T: Tx>(tx: &mut T, collection: Option<&str>, now: Moment) ->
 
 pub(super) fn stats_of<T: Tx>(tx: &T, row: &CollectionRow) -> Stats {
     let [queued, in_flight, done, failed] = tx.counts(row.number);
-    let is_its = |queue: &&QueueId| tx.queue_parts(**queue).0 == row.number;
+    let own = || tx.queues().into_iter().filter(|queue| tx.queue_parts(*queue).0 == row.number);
+    let is_active = |queue: &QueueId| tx.queue_counts(*queue)[..2].iter().any(|count| *count > 0);
     Stats {
         collection: row.spec.id.clone(),
         queued,
         in_flight,
         done,
         failed,
-        hosts: tx.queues().iter().filter(is_its).filter(|queue| is_listed(tx, **queue)).count() as u64,
+        hosts: own().filter(|queue| is_listed(tx, *queue)).count() as u64,
+        active_hosts: own().filter(is_active).count() as u64,
         tally: tx.tally(row.number),
     }
 }

@@ -390,8 +390,10 @@ impl Postgres {
             return Ok(());
         }
         let needed = load::load(session, how, loaded, wants).await?;
-        let missing = numbers.missing(needed);
-        self.take_numbers(session, numbers, missing).await
+        if self.shared.options.number_block > 1 {
+            self.take_numbers(session, numbers, numbers.missing(needed)).await?;
+        }
+        Ok(())
     }
 
     /// Locks hosts that turned out to be changed, and reads again what was read while they were not.

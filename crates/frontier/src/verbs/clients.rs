@@ -64,3 +64,10 @@ pub struct Purged {
     /// Where to go on; none at the end.
     pub next: Option<EntryId>,
 }
+
+/// The queue key that clients expect of a URL: what follows `://`, up to the first of `:`, `/`, `?`, `&`. Empty if there
+/// is none.
+pub fn derived_key(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split([':', '/', '?', '&']).next().unwrap_or_default()
+}

@@ -27,7 +27,7 @@ pub struct PostgresOptions {
     pub prepares: bool,
     /// Whether a connection listens for news from other processes; such a pooler does not allow that either.
     pub listens: bool,
-    /// How many numbers a process sets aside for itself at a time.
+    /// How many numbers a process sets aside for itself at a time; with 1 it takes only what it uses.
     pub number_block: usize,
     /// A file (PEM) with the certificates of the authority that the server is known by, instead of those that are known
     /// to everybody.

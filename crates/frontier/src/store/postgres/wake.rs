@@ -21,12 +21,9 @@ const MOST_WOKEN: i64 = 500;
 impl Postgres {
     /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
     pub(super) async fn wake(&self, session: &mut Session, now: Moment) -> Result<(), Failure> {
-        // The first one of an index, whatever the server believes of the table.
-        const ANY: &str =
-            "SELECT coalesce(min(q.wake_at) <= $1, false) FROM @queues q WHERE q.wake_at IS NOT NULL";
+        const ANY: &str = "SELECT 1 FROM @queues q WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT 1";
         let time = millis(now);
-        let rows = session.query(ANY, &[(&time, Type::INT8)]).await?;
-        let mut is_more: bool = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+        let mut is_more = !session.query(ANY, &[(&time, Type::INT8)]).await?.is_empty();
         while is_more {
             is_more = self.wake_some(session, now).await?;
         }

@@ -15,6 +15,7 @@ pub(super) type Stretch = (Within, Option<EntryId>);
 
 /// What is to be loaded before the call runs again.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(super) struct Wants {
     pub(super) lookups: BTreeSet<Lookup>,
     /// Whether those of them that are not there may be added.

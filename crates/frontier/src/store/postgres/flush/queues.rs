@@ -83,7 +83,8 @@ pub(super) fn change_hosts<'a>(changes: &Changes) -> Result<Option<Statement<'a>
     Ok(is_any.then(|| Statement::new(CHANGE).with(numbers, Type::INT4_ARRAY).with(states, Type::TEXT_ARRAY)))
 }
 
-/// Works out when queues can be claimed. Answers for each whether that is earlier than before.
+/// Works out when queues can be claimed. Answers for each whether that is earlier than before. `OFFSET 0` has each
+/// question asked once, and not wherever its answer is used.
 pub(super) fn refresh<'a>(view: &View, queues: &BTreeSet<QueueId>) -> Option<Statement<'a>> {
     const REFRESH: &str = "UPDATE @queues q SET turn = n.turn, queued = n.queued, leased = n.leased, done = n.done, \
             failed = n.failed, ready = n.ready, claimable = n.ready AND n.opens <= $8, at = n.at, \
@@ -98,7 +99,7 @@ pub(super) fn refresh<'a>(view: &View, queues: &BTreeSet<QueueId>) -> Option<Sta
             CROSS JOIN LATERAL (SELECT \
                 EXISTS (SELECT 1 FROM @entries e WHERE e.queue = w.id AND e.ready) AS ready, \
                 (SELECT min(e.due) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND NOT e.ready) AS first_due, \
-                (SELECT min(e.step) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND e.step IS NOT NULL) AS step) s) n \
+                (SELECT min(e.step) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND e.step IS NOT NULL) AS step OFFSET 0) s) n \
         WHERE q.id = n.id RETURNING coalesce(n.at < n.old_at, n.at IS NOT NULL AND n.old_at IS NULL)";
     if queues.is_empty() {
         return None;

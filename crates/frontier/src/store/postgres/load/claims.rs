@@ -73,6 +73,29 @@ pub(super) async fn expired(
     Ok(())
 }
 
+/// Queues that can be claimed, in the order of their turns; their hosts are locked.
+macro_rules! claim {
+    (ONE, $limit:literal) => {
+        claim!("q.collection = $1", $limit, " SKIP LOCKED")
+    };
+    (MANY, $limit:literal) => {
+        claim!("q.collection = ANY($1)", $limit, " SKIP LOCKED")
+    };
+    (KEYED, $limit:literal) => {
+        claim!("q.collection = ANY($1) AND h.key = $3", $limit, " SKIP LOCKED")
+    };
+    ($which:literal, $limit:literal, $how:literal) => {
+        concat!(
+            "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable AND ",
+            $which,
+            " ORDER BY q.turn, q.id LIMIT ",
+            $limit,
+            " FOR UPDATE OF h",
+            $how
+        )
+    };
+}
+
 /// Claims queues in the order of their turns, passing over those that others are at.
 pub(super) async fn claim(
     session: &Session,
@@ -82,27 +105,19 @@ pub(super) async fn claim(
     count: usize,
     hosts: &mut BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    const OF_ONE: &str = "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.claimable AND q.collection = $1 AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF h SKIP LOCKED";
-    const OF_MANY: &str = "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT $3 FOR UPDATE OF h SKIP LOCKED";
-    const WAIT: &str = "SELECT q.id FROM @queues q JOIN @hosts h ON h.id = q.host \
-        WHERE q.claimable AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) \
-        ORDER BY q.turn, q.id LIMIT 1 FOR UPDATE OF h";
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
-    let common = [(&wanted.key as _, Type::TEXT), (&limit as _, Type::INT8)];
-    let all = (&collections as _, Type::INT4_ARRAY);
     if call.waits_for_others && loaded.locked.is_empty() {
-        // Until one of them is through; nothing is held meanwhile that they could be waiting for.
-        session.query(WAIT, &[all.clone(), common[0].clone()]).await?;
+        wait(session, &collections, wanted.key.as_deref()).await?;
     }
-    let rows = match &collections[..] {
-        [] => Vec::new(),
-        [only] => session.query(OF_ONE, &[(only, Type::INT4), common[0].clone(), common[1].clone()]).await?,
-        _ => session.query(OF_MANY, &[all, common[0].clone(), common[1].clone()]).await?,
+    let limit = (&limit as _, Type::INT8);
+    let all = (&collections as _, Type::INT4_ARRAY);
+    // Each has a statement of its own, for one with a condition that may not apply goes through all hosts.
+    let rows = match (&collections[..], &wanted.key) {
+        ([], _) => Vec::new(),
+        (_, Some(key)) => session.query(claim!(KEYED, "$2"), &[all, limit, (key, Type::TEXT)]).await?,
+        ([only], None) => session.query(claim!(ONE, "$2"), &[(only, Type::INT4), limit]).await?,
+        (_, None) => session.query(claim!(MANY, "$2"), &[all, limit]).await?,
     };
     let mut claims = Claims { asked: count, last: None, is_all: rows.len() < count };
     let mut queues = BTreeSet::new();
@@ -119,6 +134,20 @@ pub(super) async fn claim(
     loaded.claims = Some(claims);
     ready(session, loaded, &queues.into_iter().collect::<Vec<_>>(), wanted.per_host.clamp(1, MOST_READY))
         .await
+}
+
+/// Waits until one of those is through who hold what can be claimed; nothing is held meanwhile that they could be
+/// waiting for.
+async fn wait(session: &Session, collections: &[i32], key: Option<&str>) -> Result<(), Failure> {
+    let all = (&collections as _, Type::INT4_ARRAY);
+    match key {
+        Some(key) => {
+            let statement = claim!("q.collection = ANY($1) AND h.key = $2", "1", "");
+            session.query(statement, &[all, (&key, Type::TEXT)]).await?
+        }
+        None => session.query(claim!("q.collection = ANY($1)", "1", ""), &[all]).await?,
+    };
+    Ok(())
 }
 
 /// Forgets what was read of a host, so that it is read again.

@@ -103,26 +103,33 @@ pub(super) async fn outlook(
     without: &BTreeSet<QueueId>,
 ) -> Result<(), Failure> {
     // In one statement, so that a queue that changes meanwhile is not missed: whether something can be claimed that was
-    // not, the host that opens first, and what is due and runs out first.
-    const LOOK: &str = "SELECT EXISTS (SELECT 1 FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable \
-            AND q.collection = ANY($1) AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3)), o.id, o.host, \
-        (SELECT q.at FROM @queues q JOIN @hosts h ON h.id = q.host \
-            WHERE q.collection = ANY($1) AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at LIMIT 1), \
+    // not, the host that opens first, and what is due and runs out first. Each collection is asked for its first one
+    // by an index, however many there are.
+    const LOOK: &str = "SELECT EXISTS (SELECT 1 FROM @queues q \
+            WHERE q.claimable AND q.collection = ANY($1) AND q.id <> ALL($2)), o.id, o.host, \
+        (SELECT min(d.at) FROM unnest($1::int4[]) c (collection) CROSS JOIN LATERAL (SELECT q.at FROM @queues q \
+            WHERE q.collection = c.collection AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
+            AND q.id <> ALL($2) ORDER BY q.at LIMIT 1) d), \
         (SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
-            JOIN @hosts h ON h.id = q.host WHERE e.state = 1 AND q.collection = ANY($1) \
-            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY e.leased_until LIMIT 1) \
-        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
-            WHERE q.collection = ANY($1) AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-            AND ($2::text IS NULL OR h.key = $2) AND q.id <> ALL($3) ORDER BY q.at, q.id LIMIT 1) o ON true";
+            WHERE e.state = 1 AND q.collection = ANY($1) AND q.id <> ALL($2) ORDER BY e.leased_until LIMIT 1) \
+        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT r.id, r.host FROM unnest($1::int4[]) c (collection) \
+            CROSS JOIN LATERAL (SELECT q.id, q.host, q.at FROM @queues q \
+                WHERE q.collection = c.collection AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
+                AND q.id <> ALL($2) ORDER BY q.at, q.id LIMIT 1) r ORDER BY r.at, r.id LIMIT 1) o ON true";
+    const LOOK_AT_KEY: &str = "WITH k AS MATERIALIZED (SELECT q.* FROM @hosts h JOIN @queues q ON q.host = h.id \
+            WHERE h.key = $3 AND q.collection = ANY($1) AND q.id <> ALL($2)) \
+        SELECT EXISTS (SELECT 1 FROM k WHERE k.claimable), o.id, o.host, \
+            (SELECT min(k.at) FROM k WHERE NOT k.ready AND NOT k.claimable), \
+            (SELECT min(e.leased_until) FROM k JOIN @entries e ON e.queue = k.id AND e.state = 1) \
+        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT k.id, k.host FROM k \
+            WHERE k.ready AND NOT k.claimable AND k.at IS NOT NULL ORDER BY k.at, k.id LIMIT 1) o ON true";
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     let held = queue_numbers(without);
-    let params = [
-        (&collections as _, Type::INT4_ARRAY),
-        (&wanted.key as _, Type::TEXT),
-        (&held as _, Type::INT4_ARRAY),
-    ];
-    let rows = session.query(LOOK, &params).await?;
+    let [all, held] = [(&collections as _, Type::INT4_ARRAY), (&held as _, Type::INT4_ARRAY)];
+    let rows = match &wanted.key {
+        Some(key) => session.query(LOOK_AT_KEY, &[all, held, (key, Type::TEXT)]).await?,
+        None => session.query(LOOK, &[all, held]).await?,
+    };
     let Some(row) = rows.first() else { return Ok(()) };
     if row.try_get(0)? && call.minds_others {
         // What can be claimed and was not is held by others; nobody is told to wait for something else meanwhile.

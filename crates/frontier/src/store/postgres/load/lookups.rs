@@ -6,7 +6,7 @@ use tokio_postgres::types::Type;
 
 use super::super::Call;
 use super::super::failure::Failure;
-use super::super::loaded::Loaded;
+use super::super::loaded::{Key, Loaded};
 use super::super::numbers::{Needed, Numbered};
 use super::super::rows::{self, collection_id, host_id, int, owner_number, queue_id, standing, text};
 use super::super::session::Session;
@@ -15,7 +15,7 @@ use super::super::wants::{Lookup, Stretch, Wants, stretch_key};
 use super::claims::forget;
 use super::{lock, owner};
 use crate::engine::Within;
-use crate::entry::{CollectionId, EntryId, HostId};
+use crate::entry::{CollectionId, EntryId, HostId, QueueId};
 
 /// The hosts of entries.
 pub(super) async fn hosts_of_entries(
@@ -51,7 +51,7 @@ pub(super) async fn lookups(
         wants.lookups.iter().map(|(collection, key, _)| (*collection, key.clone())).collect();
     queue_keys(session, call, loaded, &keys, hosts).await?;
     let all: Vec<&Lookup> = wants.lookups.iter().collect();
-    look_up(session, call, loaded, &all).await?;
+    look_up(session, loaded, &all).await?;
     if !wants.may_add {
         return Ok(Needed::default());
     }
@@ -60,7 +60,7 @@ pub(super) async fn lookups(
     if !call.is_alone && lock_hosts_of(session, call, loaded, &mut missing).await? {
         // Others may have added them meanwhile.
         queue_keys(session, call, loaded, &keys, hosts).await?;
-        look_up(session, call, loaded, &missing).await?;
+        look_up(session, loaded, &missing).await?;
     }
     Ok(needed)
 }
@@ -113,48 +113,29 @@ async fn lock_hosts_of(
     Ok(true)
 }
 
-async fn look_up(
-    session: &Session,
-    call: &Call<'_>,
-    loaded: &mut Loaded,
-    lookups: &[&Lookup],
-) -> Result<(), Failure> {
+async fn look_up(session: &Session, loaded: &mut Loaded, lookups: &[&Lookup]) -> Result<(), Failure> {
     const LOOK_UP: &str = concat!(
         "SELECT ",
         standing!(),
-        ", w.place FROM unnest($1::int4[], $2::int4[], $3::text[], $4::bytea[]) \
-              WITH ORDINALITY w (collection, owner, host, key, place) \
-         JOIN @hosts h ON h.key = w.host AND h.owner = w.owner \
-         JOIN @queues q ON q.collection = w.collection AND q.host = h.id \
-         JOIN @entries e ON e.queue = q.id AND e.key = w.key"
+        ", e.key FROM unnest($1::int4[], $2::bytea[]) w (queue, key) \
+         JOIN @entries e ON e.queue = w.queue AND e.key = w.key"
     );
-    let collections: Vec<i32> = lookups.iter().map(|(collection, ..)| int(collection.0)).collect();
-    let owners: Vec<i32> =
-        lookups.iter().map(|(collection, ..)| owner_number(owner(call, *collection))).collect();
-    let texts: Vec<&str> = lookups.iter().map(|(_, key, _)| key.as_str()).collect();
-    let hashes: Vec<[u8; 16]> = lookups.iter().map(|(.., identity)| key_of(identity)).collect();
-    let slices: Vec<&[u8]> = hashes.iter().map(<[u8; 16]>::as_slice).collect();
-    let rows = session
-        .query(
-            LOOK_UP,
-            &[
-                (&collections, Type::INT4_ARRAY),
-                (&owners, Type::INT4_ARRAY),
-                (&texts, Type::TEXT_ARRAY),
-                (&slices, Type::BYTEA_ARRAY),
-            ],
-        )
-        .await?;
-    for ((collection, key, _), hash) in lookups.iter().copied().zip(&hashes) {
-        if let Some(Some(queue)) = loaded.queue_by.get(&(*collection, key.clone())) {
-            loaded.found.entry((*queue, *hash)).or_insert(None);
-        }
+    let known = lookups.iter().filter_map(|(collection, key, identity)| {
+        let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten()?;
+        Some((queue, key_of(identity)))
+    });
+    let known: Vec<(QueueId, Key)> = known.collect();
+    let queues: Vec<i32> = known.iter().map(|(queue, _)| int(queue.0)).collect();
+    let keys: Vec<&[u8]> = known.iter().map(|(_, key)| key.as_slice()).collect();
+    let rows = session.query(LOOK_UP, &[(&queues, Type::INT4_ARRAY), (&keys, Type::BYTEA_ARRAY)]).await?;
+    for (queue, key) in &known {
+        loaded.found.entry((*queue, *key)).or_insert(None);
     }
     for row in &rows {
-        let place: i64 = row.try_get(17)?;
+        let mut key = Key::default();
+        key.copy_from_slice(row.try_get("key")?);
         let (id, row) = rows::entry(row, false)?;
-        let place = usize::try_from(place - 1).unwrap_or_default();
-        loaded.found.insert((row.standing.queue, hashes[place]), Some(id));
+        loaded.found.insert((row.standing.queue, key), Some(id));
         loaded.entries.entry(id).or_insert(Some(row));
     }
     Ok(())

@@ -1,0 +1,74 @@
+//! The command that serves the queue.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+use super::QueuePlace;
+
+/// Serve the queue to clients of URLFrontier, such as StormCrawler and Scrapy
+///
+/// Speaks the gRPC interface of URLFrontier 2.6. A crawl is a collection and a queue key a host, so that what clients put
+/// can be read with `queue`, `explain`, `events` and `export`. A collection that a client makes is plain: URLs stay as they
+/// are sent, and the dates of the client rule. One with profiles applies them.
+///
+/// Prints one line when it listens. SIGTERM or Ctrl-C ends it when what has arrived is acknowledged; a second one ends it at
+/// once, and loses nothing that was acknowledged either. What is under way, delays, blocks and limits outlive it.
+///
+/// Exit status: 0 if it was stopped, 3 if the disk is full, 4 if what was asked for is wrong, 8 if the queue cannot be had.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    disable_help_flag = true,
+    after_long_help = "Example:\n  $ forager serve --prometheus 9100\n  Started URLFrontierServer on port 7071"
+)]
+pub(crate) struct ServeArgs {
+    /// The port to listen on; 0 for any that is free
+    #[arg(long, short, value_name = "PORT", default_value_t = 7071)]
+    pub(crate) port: u16,
+
+    /// The address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    pub(crate) listen: IpAddr,
+
+    /// The name that clients are told this server by
+    #[arg(long, short = 'h', value_name = "HOST", default_value = "localhost")]
+    pub(crate) host: String,
+
+    /// Serve figures for Prometheus on this port, under /metrics; 0 for any that is free
+    #[arg(long, short = 's', value_name = "PORT")]
+    pub(crate) prometheus: Option<u16>,
+
+    /// A file of settings, a `key=value` a line, as that of URLFrontier
+    #[arg(long, short = 'c', value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+
+    /// What clients have to show, as `authorization: Bearer TOKEN`
+    #[arg(long, value_name = "TOKEN", env = "FORAGER_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+
+    /// The certificate to encrypt connections with, and those that lead to one that is trusted, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Listen beyond this machine even without a token or without encryption
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
+    /// Settings of URLFrontier: `putURLs.max.inflight` and `putDiscovered.max.inflight` count, others are passed over
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) keys: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) place: QueuePlace,
+
+    // Its short form is that of the host.
+    /// Print help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+}

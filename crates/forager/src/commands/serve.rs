@@ -1,0 +1,140 @@
+//! `forager serve`
+
+mod settings;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use forager_crawl::Stop;
+use forager_server::{Metrics, Options, Server, Tls, export};
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use self::settings::Settings;
+use crate::Outcome;
+use crate::cli::ServeArgs;
+use crate::config::Config;
+use crate::crawling::with_signals;
+use crate::output;
+use crate::store::Queue;
+
+pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
+    guard(args)?;
+    let settings = Settings::read(args.settings.as_deref(), &args.keys)?;
+    if !settings.others.is_empty() {
+        let others = settings.others.join(", ");
+        output::tell(format_args!("passed over, as this server has no such settings: {others}"));
+    }
+    let tls = tls(args)?;
+    let config = Config::load(&args.place.config)?;
+    with_signals(async |signals| {
+        let listener = listen(args, args.port).await?;
+        let queue = Queue::open(&args.place, &config).await?;
+        let served = serve(args, &queue, listener, settings, tls, signals.stop).await;
+        queue.close().await?;
+        served
+    })
+}
+
+/// Serves until it is told to stop.
+async fn serve(
+    args: &ServeArgs,
+    queue: &Queue,
+    listener: TcpListener,
+    settings: Settings,
+    tls: Option<Tls>,
+    stop: watch::Receiver<Stop>,
+) -> anyhow::Result<Outcome> {
+    let port = listener.local_addr()?.port();
+    let options = Options {
+        name: format!("{}:{port}", args.host),
+        token: args.token.clone(),
+        tls,
+        items_in_flight: settings.items_in_flight,
+        batches_in_flight: settings.batches_in_flight,
+        complain: |problem| output::complain(format_args!("{problem}")),
+    };
+    let server = Server::new(queue.frontier(), Arc::new(Timestamp::now), options)?;
+    if let Some(port) = args.prometheus {
+        export_figures(args, port, server.metrics(), stop.clone()).await?;
+    }
+    announce(port)?;
+    let serving = server.run(listener, asked(stop.clone(), Stop::Drain));
+    tokio::select! {
+        ended = serving => ended.map(|()| Outcome::Complete).map_err(Into::into),
+        () = asked(stop, Stop::Now) => Ok(Outcome::Forced),
+    }
+}
+
+/// Programs that start the server wait for this line.
+fn announce(port: u16) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "Started URLFrontierServer on port {port}").and_then(|()| stdout.flush())?;
+    Ok(())
+}
+
+async fn export_figures(
+    args: &ServeArgs,
+    port: u16,
+    metrics: Arc<Metrics>,
+    stop: watch::Receiver<Stop>,
+) -> anyhow::Result<()> {
+    let listener = listen(args, port).await?;
+    output::tell(format_args!("figures for Prometheus: http://{}/metrics", listener.local_addr()?));
+    tokio::spawn(async move {
+        if let Err(cause) = export(listener, metrics, asked(stop, Stop::Drain)).await {
+            output::complain(format_args!("no more figures: {cause}"));
+        }
+    });
+    Ok(())
+}
+
+/// Waits until a stop is asked for, this one or a more sudden one.
+async fn asked(mut stop: watch::Receiver<Stop>, least: Stop) {
+    let is_enough = |asked: &Stop| *asked == least || *asked == Stop::Now;
+    if stop.wait_for(is_enough).await.is_err() {
+        std::future::pending::<()>().await; // nobody is left who could ask
+    }
+}
+
+async fn listen(args: &ServeArgs, port: u16) -> anyhow::Result<TcpListener> {
+    let address = SocketAddr::new(args.listen, port);
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+/// Refuses to serve strangers unasked.
+fn guard(args: &ServeArgs) -> anyhow::Result<()> {
+    if args.token.as_ref().is_some_and(|token| token.trim().is_empty()) {
+        bail!("an empty token opens to everybody; give one, or none at all");
+    }
+    let lacks: Vec<&str> =
+        [("a token (--token)", args.token.is_none()), ("encryption (--tls-cert)", args.tls_cert.is_none())]
+            .into_iter()
+            .filter_map(|(what, is_lacking)| is_lacking.then_some(what))
+            .collect();
+    if args.listen.is_loopback() || lacks.is_empty() {
+        return Ok(());
+    }
+    let (address, lacks) = (args.listen, lacks.join(" and "));
+    if !args.insecure {
+        bail!(
+            "{address} can be reached from other machines, and this server lacks {lacks}; add it, or say --insecure"
+        );
+    }
+    output::complain(format_args!(
+        "warning: {address} can be reached from other machines, and this server lacks {lacks}"
+    ));
+    Ok(())
+}
+
+fn tls(args: &ServeArgs) -> anyhow::Result<Option<Tls>> {
+    let read = |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Ok(Some(Tls { certificate: read(certificate)?, key: read(key)? })),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,46 @@
+//! Servers that share one queue in PostgreSQL are the same to their clients.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod server;
+mod serving;
+
+use forager_server::proto::{Active, Local, QueueDelayParams};
+use server::Schema;
+use serving::{Serving, all_urls, found, get, info, known, of_queue, one_of_each, put, stats};
+
+fn serve(schema: &Schema) -> Serving {
+    Serving::start(&mut schema.command(&["serve", "--port", "0"]))
+}
+
+#[test]
+fn what_one_is_told_the_other_knows() {
+    // Outside of the runtime, for it has one of its own.
+    let schema = Schema::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(share(&schema));
+    let checked = common::run_command(&mut schema.command(&["db", "check"]), "");
+    assert_eq!(checked.status, 0, "{checked:?}");
+}
+
+async fn share(schema: &Schema) {
+    let (one, other) = (serve(schema), serve(schema));
+    let (mut here, mut there) = (one.client().await, other.client().await);
+    let items = (0..2000).map(|n| found(info(&format!("http://h{}.example/{n}", n % 20), "")));
+    put(&mut here, items.collect()).await;
+    put(&mut there, vec![known(info("http://h0.example/done", ""), 0)]).await;
+    assert_eq!(all_urls(&mut there).await.len(), 2001);
+    assert_eq!(get(&mut here, one_of_each()).await.len(), 20);
+    assert_eq!(stats(&mut there, "").await.in_process, 20);
+    assert!(get(&mut there, one_of_each()).await.is_empty(), "every queue has one under way, and rests");
+    there.set_active(Active { state: false, local: true }).await.unwrap();
+    assert!(!here.get_active(Local::default()).await.unwrap().into_inner().state);
+    assert!(get(&mut here, of_queue("h1.example", 9)).await.is_empty());
+    there.set_active(Active { state: true, local: true }).await.unwrap();
+    let none = QueueDelayParams { key: "h1.example".into(), ..QueueDelayParams::default() };
+    there.set_delay(none).await.unwrap();
+    assert_eq!(get(&mut here, of_queue("h1.example", 9)).await.len(), 9);
+    drop((here, there));
+    assert_eq!((one.stop().0, other.stop().0), (0, 0));
+}

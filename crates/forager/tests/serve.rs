@@ -1,0 +1,220 @@
+//! `forager serve`, as a process of its own.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod serving;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use common::{Queue, forager};
+use forager_server::proto::url_frontier_client::UrlFrontierClient;
+use forager_server::proto::{
+    Active, BlockQueueParams, CrawlLimitParams, Empty, Local, QueueDelayParams, StringList, UrlInfo,
+};
+use rcgen::{CertificateParams, KeyPair};
+use serving::{Serving, found, get, info, known, of_queue, one_of_each, put, stats};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig};
+use tonic::{Code, Request};
+
+fn serve(queue: &Queue, args: &[&str]) -> Serving {
+    Serving::start(queue.command(&["serve", "--port", "0"]).args(args))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_says_when_it_listens_and_ends_well() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue, &["-h", "frontier.example", "rocksdb.path=/data", "rocksdb.purge"]);
+    assert_eq!(server.line, format!("Started URLFrontierServer on port {}\n", server.port));
+    let nodes = server.client().await.list_nodes(Empty {}).await.unwrap().into_inner();
+    assert_eq!(nodes.values, [format!("frontier.example:{}", server.port)]);
+    let passed_over =
+        "forager: passed over, as this server has no such settings: rocksdb.path, rocksdb.purge\n".to_owned();
+    assert_eq!(server.stop(), (0, passed_over));
+}
+
+#[test]
+fn a_second_one_is_told_who_has_the_queue() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue, &[]);
+    let ran = queue.command(&["serve", "--port", "0", "--lock-timeout", "0s"]).output().unwrap();
+    assert_eq!(ran.status.code(), Some(8));
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert!(told.contains("is in use by"), "{told}");
+    let ran = queue.command(&["serve", "--port", &server.port.to_string()]).output().unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert!(told.contains(&format!("cannot listen on 127.0.0.1:{}", server.port)), "{told}");
+    server.stop();
+}
+
+#[test]
+fn strangers_are_not_served_unasked() {
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("nothing", &[], "a token (--token) and encryption (--tls-cert)"),
+        ("a token", &["--token", "secret"], "encryption (--tls-cert)"),
+        ("a certificate", &["--tls-cert", "c.pem", "--tls-key", "k.pem"], "a token (--token)"),
+        ("a token that is none", &["--token", " "], "an empty token opens to everybody"),
+    ];
+    for (name, args, lacking) in cases {
+        let ran =
+            forager().args(["serve", "--port", "0", "--listen", "0.0.0.0"]).args(args).output().unwrap();
+        let told = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(4), "{name}: {told}");
+        assert!(told.contains(lacking), "{name}: {told}");
+        assert!(ran.stdout.is_empty(), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_has_to_be_shown() {
+    let queue = Queue::nowhere();
+    let server =
+        Serving::start(queue.command(&["serve", "--port", "0"]).env("FORAGER_TOKEN", "from outside"));
+    let mut client = server.client().await;
+    assert_eq!(client.list_nodes(Empty {}).await.unwrap_err().code(), Code::Unauthenticated);
+    let mut request = Request::new(Empty {});
+    request.metadata_mut().insert("authorization", "Bearer from outside".parse().unwrap());
+    client.list_nodes(request).await.unwrap();
+    assert_eq!(server.stop(), (0, String::new()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_are_encrypted_on_request() {
+    let queue = Queue::nowhere();
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap().pem();
+    std::fs::write(queue.folder().join("cert.pem"), &certificate).unwrap();
+    std::fs::write(queue.folder().join("key.pem"), key.serialize_pem()).unwrap();
+    let server = serve(&queue, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    let trusting = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&certificate));
+    let address = format!("https://localhost:{}", server.port);
+    let channel =
+        Channel::from_shared(address).unwrap().tls_config(trusting).unwrap().connect().await.unwrap();
+    let mut client = UrlFrontierClient::new(channel);
+    client.list_nodes(Empty {}).await.unwrap();
+    let plain = UrlFrontierClient::connect(format!("http://127.0.0.1:{}", server.port)).await;
+    let answer = match plain {
+        Ok(mut client) => client.list_nodes(Empty {}).await.map(|_| ()).map_err(|status| status.code()),
+        Err(_) => Err(Code::Unavailable),
+    };
+    assert!(answer.is_err(), "not in the clear");
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+    std::fs::write(queue.folder().join("key.pem"), "no key").unwrap();
+    let args = ["serve", "--port", "0", "--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+    let ran = queue.command(&args).output().unwrap();
+    assert!(String::from_utf8(ran.stderr).unwrap().contains("cannot be used"));
+    assert_eq!((ran.status.code(), ran.stdout), (Some(4), Vec::new()), "before it says that it listens");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_are_served_where_they_are_wanted() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue, &["--prometheus", "0"]);
+    let mut client = server.client().await;
+    put(&mut client, vec![found(info("http://a.example/", ""))]).await;
+    drop(client);
+    let (status, told) = server.stop();
+    assert_eq!(status, 0);
+    let address = told.trim().strip_prefix("forager: figures for Prometheus: http://").unwrap();
+    assert!(address.ends_with("/metrics"), "{told}");
+}
+
+/// The port has to be known before, as it is told on standard error, which is read at the end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_can_be_read() {
+    let queue = Queue::nowhere();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = serve(&queue, &["-s", &free.port().to_string()]);
+    put(&mut server.client().await, vec![found(info("http://a.example/", ""))]).await;
+    let mut stream = TcpStream::connect(free).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(page.lines().any(|line| line == "frontier_putURLs_total 1"), "{page}");
+    server.stop();
+}
+
+/// What the reference forgets when it is started again is kept here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_set_and_handed_out_outlives_it() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue, &[]);
+    let mut client = server.client().await;
+    let keys = ["leased", "slow", "blocked", "limited", "free"];
+    let items = keys.iter().flat_map(|key| [1, 2].map(|n| found(info(&format!("{key} {n}"), key))));
+    put(&mut client, items.collect()).await;
+    put(&mut client, vec![known(info("limited 0", "limited"), 0)]).await;
+    let far = u64::from(u32::MAX) - 10;
+    let block = BlockQueueParams { key: "blocked".into(), time: far, ..BlockQueueParams::default() };
+    client.block_queue_until(block).await.unwrap();
+    let limit = CrawlLimitParams { key: "limited".into(), limit: 1, ..CrawlLimitParams::default() };
+    client.set_crawl_limit(limit).await.unwrap();
+    assert_eq!(get(&mut client, of_queue("leased", 2)).await.len(), 2);
+    assert_eq!(get(&mut client, of_queue("slow", 1)).await.len(), 1);
+    let delay =
+        QueueDelayParams { key: "slow".into(), delay_requestable: 90_000, ..QueueDelayParams::default() };
+    client.set_delay(delay).await.unwrap();
+    client
+        .set_delay(QueueDelayParams { delay_requestable: 80_000, ..QueueDelayParams::default() })
+        .await
+        .unwrap();
+    client.set_active(Active { state: false, local: false }).await.unwrap();
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+
+    let server = serve(&queue, &[]);
+    let mut client = server.client().await;
+    assert!(!client.get_active(Local::default()).await.unwrap().into_inner().state, "it is inactive");
+    assert!(get(&mut client, one_of_each()).await.is_empty());
+    client.set_active(Active { state: true, local: false }).await.unwrap();
+    assert_eq!(stats(&mut client, "leased").await.in_process, 2);
+    for key in ["leased", "slow", "blocked", "limited"] {
+        assert!(get(&mut client, of_queue(key, 9)).await.is_empty(), "{key}");
+    }
+    assert_eq!(get(&mut client, one_of_each()).await, ["free 1"]);
+    assert!(get(&mut client, of_queue("free", 9)).await.is_empty(), "the delay of all holds");
+    server.kill();
+}
+
+/// The same queue, with other words.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_commands_show_what_a_client_put() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue, &[]);
+    let mut client = server.client().await;
+    let metadata = [("depth".to_owned(), StringList { values: vec!["1".into()] })].into();
+    let item = UrlInfo { metadata, crawl_id: "my_spider".into(), ..info("http://a.example/?q", "") };
+    put(&mut client, vec![found(item), known(info("http://b.example/", "my key"), 2_943_003_600)]).await;
+    drop(client);
+    server.stop();
+    let listed = queue.run(&["queue", "list", "--collection", "my_spider"], "").good_rows();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0]["url"], "http://a.example/?q");
+    assert_eq!(listed[0]["host"], "a.example");
+    let shown =
+        queue.run(&["queue", "show", "http://a.example/?q", "--collection", "my_spider"], "").good_rows();
+    assert_eq!(shown[0]["record"]["origin"]["metadata"], r#"{"depth":["1"]}"#);
+    let hosts = queue.run(&["queue", "hosts"], "").good_rows();
+    assert_eq!(hosts.len(), 2);
+    let explained = queue.run(&["explain", "http://b.example/", "--collection", "DEFAULT"], "");
+    assert_eq!(explained.status, 0, "{explained:?}");
+    let exported = queue.run(&["export", "--collection", "DEFAULT"], "").good_rows();
+    assert!(
+        exported.iter().any(|row| row["url"] == "http://b.example/" && row["key"] == "my key"),
+        "{exported:?}"
+    );
+}
+
+#[test]
+fn the_example_of_its_help_is_what_it_prints() {
+    let help = forager().args(["serve", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let (_, example) = help.split_once("Example:\n").unwrap();
+    let shown = example.lines().nth(1).unwrap().trim();
+    let server = serve(&Queue::nowhere(), &[]);
+    assert_eq!(server.line.trim_end().rsplit_once(' ').unwrap().0, shown.rsplit_once(' ').unwrap().0);
+    server.stop();
+}

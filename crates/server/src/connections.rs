@@ -1,0 +1,151 @@
+//! Connections: not too many, and none that stays silent.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::stream::{self, Stream};
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
+use tonic::transport::server::{Connected, TcpConnectInfo};
+
+use crate::limits::{FIRST_WORD, MAX_CONNECTIONS};
+use crate::metrics::Metrics;
+
+/// How long to wait when no connection can be had, such as for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The connections that come in, as long as there is room for them. There is never an error: a connection that
+/// cannot be had is no reason to end.
+pub(crate) fn accept(
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+) -> impl Stream<Item = io::Result<Connection>> {
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    stream::unfold((listener, room, metrics), |(listener, room, metrics)| async move {
+        let permit = room.clone().acquire_owned().await.ok()?;
+        let stream = loop {
+            match listener.accept().await {
+                Ok((stream, _)) => break stream,
+                Err(_) => sleep(PAUSE).await,
+            }
+        };
+        // Acknowledgements are small and wanted at once; where it cannot be set they come a little later.
+        let _ = stream.set_nodelay(true);
+        let connection = Connection::new(stream, FIRST_WORD, permit, metrics.connections.clone());
+        Some((Ok(connection), (listener, room, metrics)))
+    })
+}
+
+/// A connection, which counts as long as it is there.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    /// Runs until the first word has come.
+    patience: Option<Pin<Box<Sleep>>>,
+    open: Gauge,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    fn new(stream: TcpStream, patience: Duration, permit: OwnedSemaphorePermit, open: Gauge) -> Self {
+        open.inc();
+        Self { stream, patience: Some(Box::pin(sleep(patience))), open, _permit: permit }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.open.dec();
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        self.stream.connect_info()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            self.patience = None;
+            return Poll::Ready(read);
+        }
+        match &mut self.patience {
+            Some(patience) => patience.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into())),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn pair(patience: Duration) -> (TcpStream, Connection, Gauge) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let open = Gauge::default();
+        (client, Connection::new(stream, patience, permit, open.clone()), open)
+    }
+
+    #[tokio::test]
+    async fn one_that_says_nothing_is_given_up() {
+        let (_client, mut connection, open) = pair(Duration::from_millis(20)).await;
+        assert_eq!(open.get(), 1);
+        let error = connection.read_u8().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(connection);
+        assert_eq!(open.get(), 0);
+    }
+
+    #[tokio::test]
+    async fn one_that_has_spoken_may_be_silent() {
+        let (mut client, mut connection, _) = pair(Duration::from_millis(20)).await;
+        client.write_u8(7).await.unwrap();
+        assert_eq!(connection.read_u8().await.unwrap(), 7);
+        let silent = tokio::time::timeout(Duration::from_millis(100), connection.read_u8()).await;
+        assert!(silent.is_err(), "it waits");
+    }
+}

@@ -1,0 +1,177 @@
+//! Streams in which every message is acknowledged.
+//!
+//! What has arrived is gathered and goes to the queue in one call; the next messages are gathered while that call is
+//! under way. Nothing is read that could not be acknowledged within the budget of the stream, and no acknowledgement is
+//! made before its reader has room for it: whoever is slow is made to wait by the transport.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::vec;
+
+use futures_util::Stream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+use tonic::{Code, Status, Streaming};
+
+use crate::gathered::Gathered;
+use crate::proto::ack_message;
+use crate::shared::Shared;
+use crate::status;
+
+/// What goes in and what comes back.
+pub(crate) trait Exchange: Send + 'static {
+    /// What a client sends.
+    type Message: Send + 'static;
+    /// What it gets for it.
+    type Ack: Unpin + Send + 'static;
+
+    /// Takes in a message.
+    fn gather(message: Self::Message, gathered: &mut Gathered);
+    /// The acknowledgement of a message, with the statuses of its items.
+    fn ack(id: String, statuses: &[ack_message::Status]) -> Self::Ack;
+}
+
+/// The acknowledgements of a stream.
+pub(crate) struct Answers<E: Exchange> {
+    shared: Arc<Shared>,
+    inbound: Streaming<E::Message>,
+    /// How many messages may be here.
+    most: usize,
+    gathered: Gathered,
+    /// The call that is under way, and how many messages it is for.
+    writing: Option<(usize, JoinHandle<Vec<E::Ack>>)>,
+    ready: vec::IntoIter<E::Ack>,
+    /// Set when nothing more is read.
+    end: Option<Result<(), Status>>,
+    closing: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl<E: Exchange> Answers<E> {
+    pub(crate) fn new(shared: Arc<Shared>, inbound: Streaming<E::Message>, most: usize) -> Self {
+        let closing = Box::pin(shared.closing.clone().cancelled_owned());
+        Self {
+            shared,
+            inbound,
+            most,
+            gathered: Gathered::default(),
+            writing: None,
+            ready: Vec::new().into_iter(),
+            end: None,
+            closing,
+        }
+    }
+
+    /// Reads what has arrived, as far as there is room.
+    fn read(&mut self, cx: &mut Context<'_>) {
+        if self.end.is_none() && self.closing.as_mut().poll(cx).is_ready() {
+            self.refuse(cx);
+        }
+        let under_way = self.ready.len() + self.writing.as_ref().map_or(0, |(messages, _)| *messages);
+        while self.end.is_none() && self.gathered.len() + under_way < self.most {
+            match Pin::new(&mut self.inbound).poll_next(cx) {
+                Poll::Ready(Some(Ok(message))) => E::gather(message, &mut self.gathered),
+                Poll::Ready(Some(Err(status))) => self.end = Some(end_of(status)),
+                Poll::Ready(None) => self.end = Some(Ok(())),
+                Poll::Pending => return,
+            }
+        }
+    }
+
+    /// The server is being stopped: what was gathered is kept, what else has arrived fails, and the stream ends.
+    fn refuse(&mut self, cx: &mut Context<'_>) {
+        let mut refused = Gathered::default();
+        self.end = Some(Err(status::closing()));
+        while refused.len() < self.most {
+            match Pin::new(&mut self.inbound).poll_next(cx) {
+                Poll::Ready(Some(Ok(message))) => E::gather(message, &mut refused),
+                Poll::Ready(None) => {
+                    self.end = Some(Ok(()));
+                    break;
+                }
+                Poll::Ready(Some(Err(_))) | Poll::Pending => break,
+            }
+        }
+        let statuses = refused.statuses(None);
+        self.shared.metrics.put(&refused, &statuses);
+        let earlier = std::mem::take(&mut self.ready);
+        self.ready = earlier.chain(refused.acknowledge(&statuses, E::ack)).collect::<Vec<_>>().into_iter();
+    }
+
+    /// Has the queue asked for what was gathered.
+    fn write(&mut self) {
+        if self.writing.is_some() || self.gathered.len() == 0 {
+            return;
+        }
+        let (gathered, shared) = (std::mem::take(&mut self.gathered), self.shared.clone());
+        let messages = gathered.len();
+        // Of its own, so that a client that leaves cannot end it half-way.
+        let task = self.shared.tasks.spawn(async move { written::<E>(&shared, gathered).await });
+        self.writing = Some((messages, task));
+    }
+
+    /// Takes over the acknowledgements of a call that has ended.
+    fn take_written(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some((_, task)) = &mut self.writing else { return Poll::Pending };
+        let Poll::Ready(written) = Pin::new(task).poll(cx) else { return Poll::Pending };
+        self.writing = None;
+        if let Ok(acks) = written {
+            self.ready = acks.into_iter();
+        } else {
+            let words = "the server failed; what was not acknowledged may be sent again";
+            self.end = Some(Err(Status::internal(words)));
+        }
+        Poll::Ready(())
+    }
+}
+
+/// Asks the queue, and acknowledges what it says.
+async fn written<E: Exchange>(shared: &Shared, gathered: Gathered) -> Vec<E::Ack> {
+    let told = if gathered.puts.is_empty() { Ok(Vec::new()) } else { shared.put(&gathered.puts).await };
+    if let Err(error) = &told {
+        shared.failed(error);
+    }
+    let statuses = gathered.statuses(told.as_deref().ok());
+    shared.metrics.put(&gathered, &statuses);
+    gathered.acknowledge(&statuses, E::ack)
+}
+
+/// How a stream ends whose messages cannot be read any more.
+fn end_of(status: Status) -> Result<(), Status> {
+    match status.code() {
+        Code::Cancelled => Ok(()), // the client has left
+        Code::OutOfRange => Err(Status::resource_exhausted(status.message())), // as other servers call it
+        _ => Err(status),
+    }
+}
+
+impl<E: Exchange> Stream for Answers<E> {
+    type Item = Result<E::Ack, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            if let Some(ack) = this.ready.next() {
+                return Poll::Ready(Some(Ok(ack)));
+            }
+            let came = this.take_written(cx);
+            // The next call is under way before the acknowledgements of the last are sent.
+            this.read(cx);
+            let is_new = this.writing.is_none() && this.gathered.len() > 0;
+            this.write();
+            if came.is_ready() || is_new || this.ready.len() > 0 {
+                continue;
+            }
+            if this.writing.is_some() {
+                return Poll::Pending;
+            }
+            return match &mut this.end {
+                None => Poll::Pending,
+                Some(end) => Poll::Ready(std::mem::replace(end, Ok(())).err().map(Err)),
+            };
+        }
+    }
+}
+
+// Nothing in it is pinned but what is boxed.
+impl<E: Exchange> Unpin for Answers<E> {}

@@ -1,0 +1,41 @@
+//! Every bound on what comes from clients.
+
+use std::time::Duration;
+
+/// The most bytes of one message; what is larger ends its stream.
+pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
+/// The most bytes of the headers of one call.
+pub const MAX_HEADER_BYTES: u32 = 16 << 10;
+/// The most bytes of the metadata of one URL, as they are kept; a URL with more is skipped.
+pub const MAX_METADATA_BYTES: usize = 256 << 10;
+/// The most bytes of the name of a crawl; a URL of another is skipped.
+pub const MAX_CRAWL_BYTES: usize = 1024;
+/// The most collections that clients can make; URLs of more are skipped.
+pub const MAX_COLLECTIONS: usize = 10_000;
+
+/// How many items of one stream may have arrived and wait to be acknowledged.
+pub const ITEMS_IN_FLIGHT: usize = 1024;
+/// How many batches may.
+pub const BATCHES_IN_FLIGHT: usize = 16;
+/// How many of either, where an operator wants no limit.
+pub const MOST_IN_FLIGHT: usize = 1 << 16;
+
+/// The most URLs that one call hands out.
+pub const MAX_HANDED_OUT: usize = 50_000;
+/// The most bytes that are handed out and wait for their readers, of all calls.
+pub const MAX_UNSENT_BYTES: usize = 256 << 20;
+/// The most queues that one call lists.
+pub const MAX_QUEUES_LISTED: usize = 100_000;
+/// How many entries are looked at in one go when many are listed or removed.
+pub const PAGE: usize = 1000;
+
+/// The most connections at a time; others wait.
+pub const MAX_CONNECTIONS: usize = 1024;
+/// The most calls at a time on one connection.
+pub const MAX_STREAMS: u32 = 256;
+/// How long a connection may take to say its first word.
+pub const FIRST_WORD: Duration = Duration::from_secs(10);
+/// How often a silent client is asked whether it is still there, and how long it may take to answer.
+pub const KEEPALIVE: Duration = Duration::from_secs(30);
+/// How long calls may take to end when the server is stopped.
+pub const GRACE: Duration = Duration::from_secs(10);

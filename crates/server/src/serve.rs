@@ -1,0 +1,164 @@
+//! The server: what it offers, to whom, and how it ends.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use forager_frontier::Frontier;
+use tokio::net::TcpListener;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::server::Router;
+use tonic::transport::{Identity, Server as Transport, ServerTlsConfig};
+
+use crate::auth::Auth;
+use crate::connections;
+use crate::limits::{
+    BATCHES_IN_FLIGHT, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, MAX_STREAMS,
+};
+use crate::metrics::Metrics;
+use crate::proto::DESCRIPTION;
+use crate::proto::url_frontier_server::{UrlFrontier, UrlFrontierServer};
+use crate::service::Service;
+use crate::shared::{Clock, Shared};
+
+/// How many bytes may be on their way in one stream, so that clients can send while the queue writes; and in all of
+/// one connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// Why the server ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Certificate and key cannot be used.
+    #[error("the certificate or its key cannot be used; both must be PEM, and belong together")]
+    Tls(#[source] tonic::transport::Error),
+    /// The description of the service is not as it should be.
+    #[error("the description of the service cannot be used")]
+    Description(#[source] tonic_reflection::server::Error),
+    /// Connections cannot be served.
+    #[error("connections cannot be served")]
+    Transport(#[source] tonic::transport::Error),
+}
+
+/// How a server behaves.
+#[derive(Clone)]
+pub struct Options {
+    /// What it calls itself, such as `localhost:7071`.
+    pub name: String,
+    /// What clients have to show.
+    pub token: Option<String>,
+    /// What it is known by where the connection is encrypted.
+    pub tls: Option<Tls>,
+    /// How many items of one stream may have arrived and wait to be acknowledged.
+    pub items_in_flight: usize,
+    /// How many batches may.
+    pub batches_in_flight: usize,
+    /// Told of calls that the queue could not answer, now and then.
+    pub complain: fn(&dyn fmt::Display),
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            name: "localhost:7071".to_owned(),
+            token: None,
+            tls: None,
+            items_in_flight: ITEMS_IN_FLIGHT,
+            batches_in_flight: BATCHES_IN_FLIGHT,
+            complain: |_| {},
+        }
+    }
+}
+
+/// A certificate and its key, as PEM.
+#[derive(Clone)]
+pub struct Tls {
+    /// The certificate, and those that lead to one that is trusted.
+    pub certificate: Vec<u8>,
+    /// Its key.
+    pub key: Vec<u8>,
+}
+
+/// A server of the queue.
+pub struct Server {
+    shared: Arc<Shared>,
+    transport: Transport,
+}
+
+impl Server {
+    /// A server of a queue.
+    pub fn new(frontier: Arc<dyn Frontier>, clock: Clock, options: Options) -> Result<Self, Error> {
+        let transport = transport(options.tls.as_ref())?;
+        Ok(Self { shared: Arc::new(Shared::new(frontier, clock, options)), transport })
+    }
+
+    /// What it counts.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        self.shared.metrics.clone()
+    }
+
+    /// Serves until it is told to stop. Then it takes nothing more in, acknowledges what has arrived or says that it
+    /// failed, and ends; clients that do not let it end are left.
+    pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        let Self { shared, transport } = self;
+        let router = router(transport, &shared, Service::new(shared.clone())).await?;
+        let closing = shared.closing.clone();
+        let connections = connections::accept(listener, shared.metrics.clone());
+        let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
+        let served = ended(serving, stop, || closing.cancel()).await;
+        shared.tasks.close();
+        shared.tasks.wait().await;
+        served
+    }
+}
+
+/// Waits for the end of a server. When it is told to stop it has some time to do so.
+pub(crate) async fn ended(
+    serving: impl Future<Output = Result<(), tonic::transport::Error>>,
+    stop: impl Future<Output = ()>,
+    close: impl FnOnce(),
+) -> Result<(), Error> {
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        served = &mut serving => return served.map_err(Error::Transport),
+        () = stop => close(),
+    }
+    match tokio::time::timeout(GRACE, serving).await {
+        Ok(served) => served.map_err(Error::Transport),
+        Err(_) => Ok(()),
+    }
+}
+
+async fn router(mut transport: Transport, shared: &Shared, service: Service) -> Result<Router, Error> {
+    let auth = Auth::new(shared.options.token.as_deref());
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<UrlFrontierServer<Service>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(DESCRIPTION)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+    let reflection = reflection.build_v1().map_err(Error::Description)?;
+    // Whoever watches over the server need not know the token.
+    Ok(transport
+        .add_service(InterceptedService::new(bounded(service), auth.clone()))
+        .add_service(InterceptedService::new(reflection, auth))
+        .add_service(health_service))
+}
+
+/// A service with the limits on its messages.
+pub(crate) fn bounded<S: UrlFrontier>(service: S) -> UrlFrontierServer<S> {
+    UrlFrontierServer::new(service).max_decoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+/// The transport with its limits.
+pub(crate) fn transport(tls: Option<&Tls>) -> Result<Transport, Error> {
+    let transport = Transport::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(MAX_STREAMS)
+        .http2_max_header_list_size(MAX_HEADER_BYTES)
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE));
+    let Some(Tls { certificate, key }) = tls else { return Ok(transport) };
+    let identity = Identity::from_pem(certificate, key);
+    transport.tls_config(ServerTlsConfig::new().identity(identity)).map_err(Error::Tls)
+}

@@ -1,0 +1,152 @@
+//! What all calls share: the queue, the time, the figures, and whether the server is being stopped.
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use forager_frontier::catalog::{Change, CollectionSpec, Kind};
+use forager_frontier::verbs::{Discovery, Put};
+use forager_frontier::{Error, Frontier, Result};
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::limits::MAX_COLLECTIONS;
+use crate::metrics::Metrics;
+use crate::serve::Options;
+
+/// What time it is.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// What the queue says of items of a collection that is not there.
+const GONE: &str = "collection gone";
+
+/// How often who runs the server is told of calls that fail.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// How often a collection is made again that others remove meanwhile.
+const MOST_TRIES: u32 = 3;
+
+/// What all calls share.
+pub(crate) struct Shared {
+    pub(crate) frontier: Arc<dyn Frontier>,
+    clock: Clock,
+    pub(crate) options: Options,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Set when the server is being stopped.
+    pub(crate) closing: CancellationToken,
+    /// What goes on when its call has ended, and is waited for before the server ends.
+    pub(crate) tasks: TaskTracker,
+    /// Bytes that are handed out and wait for their readers.
+    pub(crate) unsent: AtomicUsize,
+    /// When who runs the server was last told that the queue could not answer.
+    complained: Mutex<Option<Instant>>,
+    /// Collections that were there when last looked at.
+    known: RwLock<HashSet<String>>,
+}
+
+impl Shared {
+    pub(crate) fn new(frontier: Arc<dyn Frontier>, clock: Clock, options: Options) -> Self {
+        Self {
+            frontier,
+            clock,
+            options,
+            metrics: Arc::default(),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            unsent: AtomicUsize::new(0),
+            complained: Mutex::default(),
+            known: RwLock::default(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// The queue could not answer. Who runs the server is told, but not for each of thousands of calls.
+    pub(crate) fn failed(&self, error: &Error) {
+        self.metrics.failed();
+        let mut last = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY) {
+            *last = Some(Instant::now());
+            (self.options.complain)(error);
+        }
+    }
+
+    /// Takes in what clients say of URLs. Collections that are not there yet are made: plain ones, in which the
+    /// clients decide.
+    pub(crate) async fn put(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
+        self.make_collections(puts).await?;
+        let mut told = self.frontier.put(puts, self.now()).await?;
+        for _ in 0..MOST_TRIES {
+            let gone = self.forget_gone(puts, &told);
+            if gone.is_empty() {
+                break;
+            }
+            // Somebody removed them since we looked.
+            for (put, range) in gone {
+                self.make_collections(std::slice::from_ref(put)).await?;
+                let again = self.frontier.put(std::slice::from_ref(put), self.now()).await?;
+                told.splice(range, again);
+            }
+        }
+        Ok(told)
+    }
+
+    /// Whether a collection is plain: its hosts are then its own.
+    pub(crate) async fn is_plain(&self, collection: &str) -> Result<bool> {
+        let catalog = self.frontier.catalog().await?;
+        Ok(catalog.collection(collection).is_none_or(|row| row.spec.kind == Kind::Plain))
+    }
+
+    async fn make_collections(&self, puts: &[Put]) -> Result<()> {
+        for put in puts {
+            if !self.is_known(&put.collection) {
+                self.make_collection(&put.collection).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn make_collection(&self, name: &str) -> Result<()> {
+        let catalog = self.frontier.catalog().await?;
+        if catalog.collection(name).is_none() {
+            if catalog.rows().collections.len() >= MAX_COLLECTIONS {
+                return Ok(()); // not known, so that the queue turns its items away
+            }
+            let change = Change::AddCollection(CollectionSpec::new(name, Kind::Plain));
+            match self.frontier.configure(&[change], self.now()).await {
+                Ok(()) | Err(Error::Exists { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        Ok(())
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    /// The puts whose collections were thought to be there and are not, with the places of their answers.
+    fn forget_gone<'a>(&self, puts: &'a [Put], told: &[Discovery]) -> Vec<(&'a Put, std::ops::Range<usize>)> {
+        let mut from = 0;
+        let placed = puts.iter().map(|put| {
+            let range = from..from + put.items.len();
+            from = range.end;
+            (put, range)
+        });
+        let is_gone = |range: &std::ops::Range<usize>| {
+            told.get(range.clone()).is_some_and(|told| told.first().is_some_and(|told| &*told.rule == GONE))
+        };
+        let mut gone: Vec<_> = placed.filter(|(_, range)| is_gone(range)).collect();
+        if !gone.is_empty() {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            gone.retain(|(put, _)| known.contains(&put.collection));
+            known.retain(|name| gone.iter().all(|(put, _)| put.collection != *name));
+        }
+        gone
+    }
+}

@@ -1,0 +1,219 @@
+//! `GetURLs`: what is handed out, to whom, and for how long.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::*;
+use forager_server::proto::{Active, GetParams, QueueDelayParams, UrlItem};
+
+on_both_stores![
+    an_empty_queue_answers_at_once,
+    the_oldest_date_goes_first,
+    what_is_not_due_is_not_handed_out,
+    what_is_handed_out_is_held_and_then_free,
+    it_is_held_for_half_a_minute_unless_told,
+    limits_hold_for_queues_and_for_urls_of_each,
+    no_limit_is_all_that_is_due,
+    a_queue_rests_between_two_turns,
+    a_queue_that_gave_nothing_need_not_rest,
+    queues_take_turns,
+    crawls_are_told_apart,
+    a_queue_needs_its_crawl,
+    queues_with_as_many_under_way_as_are_asked_for_are_passed_over,
+    what_comes_back_is_what_was_put,
+    nothing_is_handed_out_while_inactive,
+];
+
+fn many(key: &str, count: u32) -> Vec<UrlItem> {
+    (0..count).map(|n| found(placed(&format!("{key}/{n}"), key, ""))).collect()
+}
+
+async fn an_empty_queue_answers_at_once(mut world: World) {
+    for params in [any(0, 0), explicitly_any(1, 1), of("", 1, 1), of("nobody's", 1, 1), keyed("none", 1)] {
+        assert_eq!(world.get(params.clone()).await, [""; 0], "{params:?}");
+    }
+    world.good(vec![due(placed("done", "k", ""), 0u64)]).await;
+    assert_eq!(world.get(keyed("k", 1)).await, [""; 0], "never to be fetched");
+}
+
+async fn the_oldest_date_goes_first(mut world: World) {
+    let now = world.now();
+    let dates = [("b", now), ("a", now - 10_000), ("old", 1), ("c", now - 1)];
+    world.good(dates.map(|(url, date)| due(placed(url, "k", ""), date)).to_vec()).await;
+    assert_eq!(world.get(keyed("k", 2)).await, ["old", "a"]);
+    world.pass(2);
+    assert_eq!(world.get(keyed("k", 3)).await, ["c", "b"], "those that are held are passed over");
+}
+
+async fn what_is_not_due_is_not_handed_out(mut world: World) {
+    let now = world.now();
+    world.good(vec![due(placed("later", "k", ""), now + 100), due(placed("now", "k", ""), now)]).await;
+    assert_eq!(world.get(keyed("k", 9)).await, ["now"]);
+    world.pass(99);
+    assert_eq!(world.get(keyed("k", 9)).await, ["now"]);
+    world.pass(2);
+    assert_eq!(world.get(keyed("k", 9)).await, ["later"]);
+}
+
+async fn what_is_handed_out_is_held_and_then_free(mut world: World) {
+    world.good(many("k", 1)).await;
+    let two_seconds = GetParams { delay_requestable: 2, ..keyed("k", 1) };
+    assert_eq!(world.get(two_seconds.clone()).await, ["k/0"]);
+    let stats = world.stats("", "k").await;
+    assert_eq!((stats.size, stats.in_process, stats.number_of_queues), (1, 1, 1), "it stays in the queue");
+    assert_eq!(world.get(two_seconds.clone()).await, [""; 0]);
+    world.pass(2);
+    assert_eq!(world.stats("", "k").await.in_process, 0);
+    assert_eq!(world.get(two_seconds).await, ["k/0"]);
+}
+
+async fn it_is_held_for_half_a_minute_unless_told(mut world: World) {
+    world.good(many("k", 1)).await;
+    assert_eq!(world.get(keyed("k", 1)).await, ["k/0"]);
+    world.pass(29);
+    assert_eq!(world.get(keyed("k", 1)).await, [""; 0]);
+    world.pass(1);
+    assert_eq!(world.get(keyed("k", 1)).await, ["k/0"]);
+}
+
+async fn limits_hold_for_queues_and_for_urls_of_each(mut world: World) {
+    for key in ["a", "b", "c"] {
+        world.good(many(key, 5)).await;
+    }
+    let got = world.infos(any(2, 2)).await;
+    let count = |key: &str| got.iter().filter(|info| info.key == key).count();
+    let mut counts = ["a", "b", "c"].map(count);
+    counts.sort_unstable();
+    assert_eq!(counts, [0, 2, 2]);
+}
+
+async fn no_limit_is_all_that_is_due(mut world: World) {
+    for key in ["a", "b", "c"] {
+        world.good(many(key, 50)).await;
+    }
+    assert_eq!(world.get(any(0, 0)).await.len(), 150);
+}
+
+async fn a_queue_rests_between_two_turns(mut world: World) {
+    let set = |key: &str, seconds| QueueDelayParams {
+        key: key.into(),
+        delay_requestable: seconds,
+        ..QueueDelayParams::default()
+    };
+    world.good(many("k", 9)).await;
+    assert_eq!(world.get(keyed("k", 1)).await.len(), 1);
+    assert_eq!(world.get(keyed("k", 5)).await.len(), 0, "a second, where nothing else is said");
+    assert_eq!(world.get(any(5, 5)).await.len(), 0, "nor in turn");
+    world.pass(2);
+    assert_eq!(world.get(keyed("k", 5)).await.len(), 5);
+    world.client.set_delay(set("k", 300)).await.unwrap();
+    world.pass(299);
+    assert_eq!(world.get(keyed("k", 9)).await.len(), 0, "it holds for the last turn too");
+    world.pass(2);
+    assert_eq!(world.get(keyed("k", 9)).await.len(), 9);
+    world.client.set_delay(set("k", 0)).await.unwrap();
+    world.pass(31);
+    world.client.set_delay(set("", 60)).await.unwrap();
+    assert_eq!(world.get(keyed("k", 1)).await.len(), 1, "its own goes before that of all");
+}
+
+async fn a_queue_that_gave_nothing_need_not_rest(mut world: World) {
+    let later = world.now() + 1;
+    world.good(vec![due(placed("later", "k", ""), later)]).await;
+    assert_eq!(world.get(keyed("k", 1)).await, [""; 0]);
+    world.pass(1);
+    assert_eq!(world.get(keyed("k", 1)).await, ["later"]);
+}
+
+async fn queues_take_turns(mut world: World) {
+    for key in ["a", "b", "c"] {
+        world.good(many(key, 5)).await;
+    }
+    let mut turns = Vec::new();
+    for _ in 0..6 {
+        let one = GetParams { delay_requestable: 1, ..any(1, 1) };
+        turns.extend(world.infos(one).await.into_iter().map(|info| info.key));
+        world.pass(2);
+    }
+    let (first, second) = turns.split_at(3);
+    assert_eq!(sorted(first.to_vec()), ["a", "b", "c"]);
+    assert_eq!(first, second);
+}
+
+async fn crawls_are_told_apart(mut world: World) {
+    let items = [("one", "A"), ("two", "B"), ("three", "")];
+    world.good(items.map(|(key, crawl)| found(placed("u", key, crawl))).to_vec()).await;
+    let keys = |infos: Vec<forager_server::proto::UrlInfo>| {
+        sorted(infos.into_iter().map(|info| format!("{} {}", info.crawl_id, info.key)).collect())
+    };
+    let cases: [(&str, GetParams, &[&str]); 4] = [
+        ("one crawl", of("A", 0, 0), &["A one"]),
+        ("the one without a name", of("", 0, 0), &["DEFAULT three"]),
+        ("any", explicitly_any(0, 0), &["A one", "B two", "DEFAULT three"]),
+        ("any, by saying nothing", any(0, 0), &["A one", "B two", "DEFAULT three"]),
+    ];
+    for (name, params, want) in cases {
+        assert_eq!(keys(world.infos(params).await), want, "{name}");
+        world.pass(31);
+    }
+}
+
+async fn a_queue_needs_its_crawl(mut world: World) {
+    world.good(vec![found(placed("u", "k", "")), found(placed("v", "k", "A"))]).await;
+    let of_no_crawl = GetParams { key: "k".into(), ..any(1, 1) };
+    assert_eq!(world.get(of_no_crawl).await, [""; 0]);
+    let of_any_crawl = GetParams { key: "k".into(), ..explicitly_any(1, 1) };
+    assert_eq!(world.get(of_any_crawl).await, [""; 0]);
+    assert_eq!(world.get(GetParams { key: "k".into(), ..of("A", 1, 1) }).await, ["v"]);
+    assert_eq!(world.get(keyed("k", 1)).await, ["u"]);
+}
+
+async fn queues_with_as_many_under_way_as_are_asked_for_are_passed_over(mut world: World) {
+    world.good(many("k", 9)).await;
+    assert_eq!(world.get(keyed("k", 2)).await.len(), 2);
+    world.pass(2);
+    assert_eq!(world.get(keyed("k", 2)).await.len(), 0);
+    assert_eq!(world.get(keyed("k", 3)).await.len(), 3, "one more may be under way");
+    world.pass(2);
+    assert_eq!(world.get(keyed("k", 0)).await.len(), 4, "all the others");
+}
+
+async fn what_comes_back_is_what_was_put(mut world: World) {
+    let given = with_metadata(placed("http://a.example/?x", "my_key", "my_crawl"), &[("m", &["1", "2"])]);
+    world.good(vec![found(given.clone())]).await;
+    assert_eq!(world.infos(any(1, 1)).await, [given]);
+}
+
+async fn nothing_is_handed_out_while_inactive(mut world: World) {
+    world.client.set_active(Active { state: false, local: false }).await.unwrap();
+    world.good(many("k", 1)).await;
+    assert_eq!(world.get(any(1, 1)).await, [""; 0]);
+    assert_eq!(world.get(keyed("k", 1)).await, [""; 0]);
+    world.client.set_active(Active { state: true, local: true }).await.unwrap();
+    assert_eq!(world.get(any(1, 1)).await, ["k/0"]);
+}
+
+/// More than the transport takes at once, so that the last ones are still here.
+#[tokio::test]
+async fn what_a_client_did_not_take_is_free_when_it_leaves() {
+    let mut world = World::in_a_folder().await;
+    let long = "x".repeat(2000);
+    let items = (0..3000).map(|n| found(placed(&format!("{n} {long}"), &format!("k{n}"), "")));
+    world.good(items.collect()).await;
+    let mut answers = world.client.get_ur_ls(any(1, 0)).await.unwrap().into_inner();
+    answers.message().await.unwrap().unwrap();
+    let held = world.stats("", "").await.in_process;
+    assert_eq!(held, 3000);
+    drop(answers);
+    while world.stats("", "").await.in_process == held {
+        tokio::task::yield_now().await;
+    }
+    assert!(world.stats("", "").await.in_process > 0, "what was on its way counts as taken");
+    assert!(world.get(any(1, 0)).await.is_empty(), "their queues rest all the same");
+    world.pass(2);
+    assert!(!world.get(any(1, 0)).await.is_empty());
+    // Much is left to write, and its folder goes with this test.
+    world.stop();
+    world.ended().await;
+}

@@ -1,0 +1,157 @@
+//! Calls that remove: crawls, queues, and what is old.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::*;
+use forager_server::proto::ack_message::Status;
+use forager_server::proto::{
+    BlockQueueParams, DeleteCrawlMessage, Local, PurgeUrlParams, QueueDelayParams, QueueWithinCrawlParams,
+};
+use tonic::Code;
+
+const DAY: u32 = 24 * 60 * 60;
+
+on_both_stores![
+    a_queue_goes_with_all_that_it_had,
+    a_crawl_goes_with_all_that_it_had,
+    what_is_not_there_has_nothing_to_remove,
+    names_that_begin_alike_are_told_apart,
+    nothing_of_what_was_set_outlives_a_queue,
+    what_is_old_is_purged_whatever_has_become_of_it,
+    purging_keeps_to_its_queue_and_crawl,
+    no_days_are_everything,
+];
+
+async fn delete_queue(world: &mut World, key: &str, crawl: &str) -> u64 {
+    let params = QueueWithinCrawlParams { key: key.into(), crawl_id: crawl.into(), local: false };
+    world.client.delete_queue(params).await.unwrap().into_inner().value
+}
+
+async fn delete_crawl(world: &mut World, crawl: &str) -> u64 {
+    let message = DeleteCrawlMessage { value: crawl.into(), local: false };
+    world.client.delete_crawl(message).await.unwrap().into_inner().value
+}
+
+async fn purge(world: &mut World, key: &str, crawl: &str, days: u32) -> u64 {
+    let params = PurgeUrlParams { key: key.into(), crawl_id: crawl.into(), days };
+    world.client.purge_ur_ls(params).await.unwrap().into_inner().value
+}
+
+async fn crawls(world: &mut World) -> Vec<String> {
+    sorted(world.client.list_crawls(Local::default()).await.unwrap().into_inner().values)
+}
+
+/// Three URLs in a queue, one of them completed and one handed out.
+async fn three(world: &mut World, key: &str, crawl: &str) {
+    let url = |n: u32| placed(&format!("{key}/{n}"), key, crawl);
+    world.good(vec![found(url(0)), found(url(1)), due(url(2), 0u64)]).await;
+    let params = forager_server::proto::GetParams { key: key.into(), ..of(crawl, 1, 1) };
+    assert_eq!(world.get(params).await.len(), 1);
+}
+
+async fn a_queue_goes_with_all_that_it_had(mut world: World) {
+    three(&mut world, "a", "").await;
+    three(&mut world, "b", "").await;
+    assert_eq!(delete_queue(&mut world, "a", "").await, 3);
+    let (gone, all) = (world.stats("", "a").await, world.stats("", "").await);
+    assert_eq!((gone.size, gone.in_process, gone.number_of_queues), (0, 0, 0));
+    assert_eq!((all.size, all.in_process, all.number_of_queues, all.counts["completed"]), (2, 1, 1, 1));
+    assert_eq!(delete_queue(&mut world, "a", "").await, 0, "once");
+    assert_eq!(world.put(vec![found(placed("a/2", "a", ""))]).await, [Status::Ok], "it is new again");
+}
+
+async fn a_crawl_goes_with_all_that_it_had(mut world: World) {
+    three(&mut world, "a", "BESPOKE").await;
+    three(&mut world, "b", "BESPOKE").await;
+    three(&mut world, "a", "").await;
+    assert_eq!(delete_crawl(&mut world, "BESPOKE").await, 6);
+    assert_eq!(crawls(&mut world).await, ["DEFAULT"]);
+    let gone = world.stats("BESPOKE", "").await;
+    assert_eq!((gone.size, gone.number_of_queues, gone.crawl_id.as_str()), (0, 0, "BESPOKE"));
+    assert_eq!(delete_crawl(&mut world, "").await, 3, "the one without a name");
+    assert_eq!(crawls(&mut world).await, [""; 0]);
+    three(&mut world, "a", "BESPOKE").await;
+    assert_eq!(crawls(&mut world).await, ["BESPOKE"], "it can come again");
+}
+
+async fn what_is_not_there_has_nothing_to_remove(mut world: World) {
+    three(&mut world, "a", "").await;
+    assert_eq!(delete_queue(&mut world, "none", "").await, 0);
+    assert_eq!(delete_queue(&mut world, "a", "none").await, 0);
+    assert_eq!(delete_queue(&mut world, "", "").await, 0);
+    assert_eq!(delete_crawl(&mut world, "none").await, 0);
+    assert_eq!(purge(&mut world, "", "none", 0).await, 0);
+    assert_eq!(purge(&mut world, "none", "", 0).await, 0);
+    assert_eq!(world.stats("", "").await.size, 2);
+}
+
+async fn names_that_begin_alike_are_told_apart(mut world: World) {
+    let names = ["crawl1", "crawl10", "a_b", "aZ", "ab", "a%5Fb"];
+    for name in names {
+        three(&mut world, "my_host.example", name).await;
+    }
+    for (left, name) in (0..names.len()).rev().zip(names) {
+        assert_eq!(delete_crawl(&mut world, name).await, 3, "{name}");
+        assert_eq!(crawls(&mut world).await.len(), left, "{name}");
+    }
+}
+
+/// Clients remove a crawl and fill it again within the same second.
+async fn nothing_of_what_was_set_outlives_a_queue(mut world: World) {
+    for whole in [true, false] {
+        three(&mut world, "k", "").await;
+        let block = BlockQueueParams { key: "k".into(), time: u64::MAX, ..BlockQueueParams::default() };
+        world.client.block_queue_until(block).await.unwrap();
+        let delay =
+            QueueDelayParams { key: "k".into(), delay_requestable: 900, ..QueueDelayParams::default() };
+        world.client.set_delay(delay).await.unwrap();
+        if whole {
+            delete_crawl(&mut world, "").await;
+        } else {
+            delete_queue(&mut world, "k", "").await;
+        }
+        world.good(vec![found(placed("k/0", "k", "")), found(placed("k/1", "k", ""))]).await;
+        assert_eq!(world.get(keyed("k", 1)).await.len(), 1, "served at once");
+        world.pass(2);
+        assert_eq!(world.get(keyed("k", 2)).await.len(), 1, "and again");
+        delete_crawl(&mut world, "").await;
+    }
+}
+
+async fn what_is_old_is_purged_whatever_has_become_of_it(mut world: World) {
+    three(&mut world, "k", "").await;
+    world.pass(10 * DAY);
+    world.good(vec![found(placed("young", "k", "")), due(placed("k/1", "k", ""), 0u64)]).await;
+    assert_eq!(purge(&mut world, "", "", 20_000).await, 0);
+    assert_eq!(purge(&mut world, "", "", 11).await, 0);
+    assert_eq!(purge(&mut world, "", "", 10).await, 0, "as old as that is not older");
+    assert_eq!(purge(&mut world, "", "", 9).await, 3);
+    let stats = world.stats("", "").await;
+    assert_eq!((stats.size, stats.counts["completed"], stats.number_of_queues), (1, 0, 1));
+    assert_eq!(world.put(vec![found(placed("k/1", "k", ""))]).await, [Status::Ok], "it is new again");
+}
+
+async fn purging_keeps_to_its_queue_and_crawl(mut world: World) {
+    for (key, crawl) in [("a", ""), ("b", ""), ("a", "other")] {
+        three(&mut world, key, crawl).await;
+    }
+    world.pass(2 * DAY);
+    assert_eq!(purge(&mut world, "a", "", 1).await, 3);
+    assert_eq!(purge(&mut world, "", "", 1).await, 3);
+    assert_eq!(world.stats("other", "").await.size, 2);
+}
+
+async fn no_days_are_everything(mut world: World) {
+    let items = (0..2500).map(|n| found(placed(&format!("u{n}"), &format!("k{}", n % 10), "")));
+    world.good(items.collect()).await;
+    assert_eq!(purge(&mut world, "", "", 0).await, 2500);
+    let stats = world.stats("", "").await;
+    assert_eq!((stats.size, stats.counts["completed"], stats.counts["active_queues"]), (0, 0, 0));
+    assert_eq!(stats.number_of_queues, 10, "the queues stay");
+    assert_eq!(crawls(&mut world).await, ["DEFAULT"], "and so does the crawl");
+    let request =
+        forager_server::proto::UrlStatusRequest { url: "u0".into(), key: "k0".into(), ..Default::default() };
+    assert_eq!(world.status_of(request).await, Err(Code::NotFound));
+}

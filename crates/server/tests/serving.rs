@@ -1,0 +1,208 @@
+//! The server itself: who may call, what it tells of itself, how it keeps to its limits, and how it ends.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use forager_server::proto::ack_message::Status;
+use forager_server::proto::url_frontier_client::UrlFrontierClient;
+use forager_server::proto::{Empty, GetParams, UrlItem};
+use forager_server::{Options, export};
+use futures_util::stream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tonic::metadata::MetadataValue;
+use tonic::transport::Channel;
+use tonic::{Code, Request};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+
+async fn channel(world: &World) -> Channel {
+    Channel::from_shared(world.address.clone()).unwrap().connect().await.unwrap()
+}
+
+/// A stream whose items are sent one by one.
+fn sending() -> (mpsc::UnboundedSender<UrlItem>, impl stream::Stream<Item = UrlItem> + Send + 'static) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let items = stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
+    (sender, items)
+}
+
+#[tokio::test]
+async fn calls_without_the_token_are_turned_away() {
+    let options = Options { token: Some("secret".into()), ..Options::default() };
+    let world = World::with(options).await;
+    let mut client = UrlFrontierClient::new(channel(&world).await);
+    let cases = [
+        ("no token", None, Err(Code::Unauthenticated)),
+        ("another", Some("Bearer other"), Err(Code::Unauthenticated)),
+        ("the token", Some("Bearer secret"), Ok(())),
+    ];
+    for (name, shown, want) in cases {
+        let mut request = Request::new(Empty {});
+        if let Some(shown) = shown {
+            request.metadata_mut().insert("authorization", MetadataValue::try_from(shown).unwrap());
+        }
+        let answer = client.list_nodes(request).await;
+        assert_eq!(answer.map(|_| ()).map_err(|status| status.code()), want, "{name}");
+    }
+    let put = client.put_ur_ls(stream::iter([found(info("http://a.example/"))])).await;
+    assert_eq!(put.unwrap_err().code(), Code::Unauthenticated, "nor are streams let in");
+}
+
+#[tokio::test]
+async fn it_says_how_it_is_to_anybody() {
+    let options = Options { token: Some("secret".into()), ..Options::default() };
+    let world = World::with(options).await;
+    let mut client = HealthClient::new(channel(&world).await);
+    for service in ["", "urlfrontier.URLFrontier"] {
+        let request = HealthCheckRequest { service: service.into() };
+        let serving = tonic_health::ServingStatus::Serving as i32;
+        assert_eq!(client.check(request).await.unwrap().into_inner().status, serving, "{service:?}");
+    }
+}
+
+#[tokio::test]
+async fn it_says_what_it_offers() {
+    let world = World::in_memory().await;
+    let mut client = ServerReflectionClient::new(channel(&world).await);
+    let request = ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(MessageRequest::ListServices(String::new())),
+    };
+    let mut answers = client.server_reflection_info(stream::iter([request])).await.unwrap().into_inner();
+    let answer = answers.message().await.unwrap().unwrap().message_response;
+    let Some(MessageResponse::ListServicesResponse(list)) = answer else { panic!("{answer:?}") };
+    let names: Vec<String> = list.service.into_iter().map(|service| service.name).collect();
+    assert!(names.contains(&"urlfrontier.URLFrontier".to_owned()), "{names:?}");
+}
+
+#[tokio::test]
+async fn headers_are_bounded() {
+    let world = World::in_memory().await;
+    let mut client = UrlFrontierClient::new(channel(&world).await);
+    let mut request = Request::new(Empty {});
+    request.metadata_mut().insert("large", MetadataValue::try_from("x".repeat(100_000)).unwrap());
+    assert!(client.list_nodes(request).await.is_err());
+    let mut client = UrlFrontierClient::new(channel(&world).await);
+    client.list_nodes(Empty {}).await.unwrap();
+}
+
+/// A client that sends for ever and reads nothing gets so far and no further.
+#[tokio::test]
+async fn who_reads_no_acknowledgements_is_made_to_wait() {
+    let mut world = World::in_memory().await;
+    let sent = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let counter = sent.clone();
+    let id = "i".repeat(1000);
+    let items = stream::iter(0u64..).map_to(move |n| {
+        counter.store(n, std::sync::atomic::Ordering::SeqCst);
+        UrlItem { id: id.clone(), ..found(info(&format!("http://a.example/{n}"))) }
+    });
+    let answers = world.client.put_ur_ls(items).await.unwrap();
+    let mut last = 0;
+    loop {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let now = sent.load(std::sync::atomic::Ordering::SeqCst);
+        if now == last && now > 0 {
+            break;
+        }
+        assert!(now < 200_000, "it goes on and on");
+        last = now;
+    }
+    // The others are served meanwhile, and it goes on when it reads.
+    assert!(world.stats("", "").await.size > 0);
+    let mut answers = answers.into_inner();
+    for _ in 0..last + 1000 {
+        answers.message().await.unwrap().unwrap();
+    }
+}
+
+trait MapTo: Sized {
+    fn map_to<T>(self, to: impl FnMut(u64) -> T + Send + 'static) -> stream::BoxStream<'static, T>;
+}
+
+impl<S: stream::Stream<Item = u64> + Send + 'static> MapTo for S {
+    fn map_to<T>(self, to: impl FnMut(u64) -> T + Send + 'static) -> stream::BoxStream<'static, T> {
+        Box::pin(stream::StreamExt::map(self, to))
+    }
+}
+
+#[tokio::test]
+async fn what_has_arrived_is_acknowledged_when_it_ends() {
+    let mut world = World::in_memory().await;
+    let (sender, items) = sending();
+    let mut answers = world.client.put_ur_ls(items).await.unwrap().into_inner();
+    sender.send(found(info("http://a.example/"))).unwrap();
+    assert_eq!(answers.message().await.unwrap().unwrap().id, "http://a.example/");
+    sender.send(found(info("http://b.example/"))).unwrap();
+    world.stop();
+    // Kept or failed, but told; then the stream ends with a reason.
+    let mut told = Vec::new();
+    let end = loop {
+        match answers.message().await {
+            Ok(Some(ack)) => told.push((ack.id, Status::try_from(ack.status).unwrap())),
+            Ok(None) => panic!("an end without a reason"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(end.code(), Code::Unavailable);
+    world.ended().await;
+    let stats =
+        world.frontier.stats(Some("DEFAULT"), jiff::Timestamp::from_second(START.into()).unwrap()).await;
+    let kept = 1 + told.iter().filter(|(_, status)| *status == Status::Ok).count() as u64;
+    assert_eq!(stats.unwrap()[0].queued, kept, "{told:?}");
+}
+
+#[tokio::test]
+async fn it_ends_though_clients_stay() {
+    let mut world = World::in_memory().await;
+    world.good(vec![found(info("http://a.example/"))]).await;
+    let (_sender, items) = sending();
+    let _answers = world.client.put_ur_ls(items).await.unwrap();
+    world.stop();
+    world.ended().await;
+    assert!(UrlFrontierClient::connect(world.address.clone()).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn figures_have_the_names_that_dashboards_know() {
+    let mut world = World::in_memory().await;
+    world.good(vec![found(info("http://a.example/")), due(info("http://b.example/"), 0u64)]).await;
+    world.put(vec![found(info("http://a.example/"))]).await;
+    world.batches(vec![forager_server::proto::DiscoveredBatch::default()]).await;
+    world.get(GetParams::default()).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(export(listener, world.metrics.clone(), std::future::pending()));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+    for line in [
+        "frontier_getURLs_calls_total 1",
+        "frontier_getURLs_total 1",
+        "frontier_getURLs_latency_seconds_count 1",
+        "frontier_putURLs_calls_total 2",
+        "frontier_putDiscovered_calls_total 1",
+        "frontier_putURLs_total 3",
+        "frontier_putURLs_discovered_total{discovered=\"true\"} 2",
+        "frontier_putURLs_discovered_total{discovered=\"false\"} 1",
+        "frontier_putURLs_ignored_total 1",
+        "frontier_putURLs_completed_total 1",
+        "forager_urlfrontier_calls_total{call=\"GetURLs\"} 1",
+        "forager_urlfrontier_put_items_total{status=\"ok\"} 2",
+        "forager_urlfrontier_connections 1",
+    ] {
+        assert!(page.lines().any(|told| told == line), "{line} is not in\n{page}");
+    }
+}
