@@ -89,6 +89,64 @@ fn a_limit_that_is_reached_says_how_to_go_on_and_a_higher_one_does() {
 }
 
 #[test]
+fn a_dry_run_shows_what_the_command_would_go_on_with() {
+    let field = field(9);
+    let limited = crawl(&field, &["--limit", "4"]);
+    let rehearse = |more: &[&str]| crawl(&field, &[&["--dry-run"], more].concat());
+    let higher = rehearse(&["--limit", "7"]);
+    let told = format!("forager: it would go on with job {:?}: 6 pages queued\n", job(&limited));
+    assert_eq!((higher.stderr.as_str(), higher.rows().len()), (told.as_str(), 3), "{higher:?}");
+    assert!(higher.rows().iter().all(|row| row["url"] != field.url(HOST, "/").as_str()), "{higher:?}");
+    assert_eq!(rehearse(&[]).rows().len(), 6);
+    // With the same limit it would start anew.
+    let anew = rehearse(&["--limit", "4"]);
+    assert_eq!((anew.stderr.as_str(), anew.rows().len()), ("", 1), "{anew:?}");
+    assert_eq!(field.paths(HOST).len(), 4, "nothing was asked for");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_crawl() {
+    let field = field(30);
+    let mut command = field.queue.command(&["crawl", &field.url(HOST, "/"), "--out", "-", "--quiet"]);
+    let mut child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    field.wait_for(HOST, 2);
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(11), "{told}");
+    assert!(told.contains("whoever read the output is gone"), "{told}");
+    assert!(field.paths(HOST).len() < 31, "{:?}", field.paths(HOST));
+    let rest = crawl(&field, &[]);
+    assert!(rest.stderr.starts_with("forager: going on with job"), "{rest:?}");
+    assert_eq!(field.counts(HOST), web::each(30, 1));
+}
+
+#[test]
+fn a_start_that_leads_out_of_scope_says_what_to_do() {
+    let away = |asked: &forager_site::Asked<'_>| Answer::redirect(301, &asked.url("b.test", "/"));
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", away)).host(plain_host("b.test", 1)));
+    let ran = crawl(&field, &["--quiet"]);
+    let told = format!(
+        "forager: {} redirects to {}, which is not followed: ",
+        field.url(HOST, "/"),
+        field.url("b.test", "/")
+    );
+    assert!(ran.stderr.starts_with(&told), "{ran:?}");
+    assert!(ran.stderr.contains("; start from there, or widen the scope"), "{ran:?}");
+    assert!(field.paths("b.test").is_empty());
+}
+
+#[test]
+fn rules_that_cannot_be_had_are_an_error_of_the_command() {
+    let mut field = field(1);
+    field.stop();
+    let ran = field.run(&["robots", &field.url(HOST, "/")]);
+    assert_eq!(ran.status, 2, "{ran:?}");
+    assert!(ran.stderr.contains("robots.txt of a.test cannot be had: "), "{ran:?}");
+}
+
+#[test]
 fn where_every_start_fails_that_is_what_is_said() {
     let good = plain_host("good.test", 1);
     let field = Field::new(

@@ -491,6 +491,9 @@ pub enum FetchError {
     Timeout,
     /// The host could not be reached, or broke off.
     Network,
+    /// What came is damaged: its packing is broken, or it is not as long as it says. That is the page's fault, not its
+    /// host's; its links count when it is given up.
+    Damaged,
     /// robots.txt forbids it, so that it was not asked for.
     Robots,
     /// Its robots.txt cannot be had, so that it was not asked for.

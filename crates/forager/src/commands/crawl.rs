@@ -80,7 +80,11 @@ async fn crawl_job(
         failed = worked::keep_noting(crawl, &job.id) => return Err(failed),
     };
     worked::note(crawl, &job.id).await?;
-    let summary = view.finish(&signals.stop).await?;
+    let is_deserted = view.is_deserted();
+    let summary = if is_deserted { view.leave() } else { view.finish(&signals.stop).await? };
+    if is_deserted {
+        output::complain(format_args!("whoever read the output is gone, so that the crawl was stopped"));
+    }
     let jobs = crawl.frontier.jobs(crawl.clock.now()).await?;
     let Some(now) = jobs.iter().find(|known| known.id == job.id) else {
         bail!("the job {:?} is gone", job.id)
@@ -112,15 +116,9 @@ async fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
 async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let jobs = frontier.jobs(now).await?;
-    let name = name(args)?;
-    let (mut id, mut last) = (name.clone(), None);
-    for number in 2.. {
-        let Some(job) = jobs.iter().find(|job| job.id == id) else { break };
-        last = Some(job);
-        id = format!("{name}-{number}");
-    }
+    let (last, id) = last_of(&jobs, &name(args)?);
     let last = match last {
-        Some(job) => Some((job, continued(args, crawl, job).await?)),
+        Some(job) => Some((job, continued(args, &**frontier, job, now).await?)),
         None => None,
     };
     let job = match last {
@@ -141,6 +139,17 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
     Ok(Entered { job, before: last.map(|(job, _)| job.id.clone()) })
 }
 
+/// The last job of a name, of which all but the first have numbers; and the name of the next one.
+fn last_of<'j>(jobs: &'j [JobView], name: &str) -> (Option<&'j JobView>, String) {
+    let (mut id, mut last) = (name.to_owned(), None);
+    for number in 2.. {
+        let Some(job) = jobs.iter().find(|job| job.id == id) else { break };
+        last = Some(job);
+        id = format!("{name}-{number}");
+    }
+    (last, id)
+}
+
 /// Whether a job has something left to do within these limits.
 fn can_go_on(job: &JobView, continued: Job, now: Timestamp) -> bool {
     let Stats { queued, tally, .. } = &job.progress;
@@ -152,8 +161,13 @@ fn can_go_on(job: &JobView, continued: Job, now: Timestamp) -> bool {
 }
 
 /// A job as this command goes on with it: within its limits, and without counting the time since it was last worked at.
-async fn continued(args: &CrawlArgs, crawl: &Crawl, job: &JobView) -> anyhow::Result<Job> {
-    let idle = worked::idle(crawl, job).await?;
+async fn continued(
+    args: &CrawlArgs,
+    frontier: &dyn Frontier,
+    job: &JobView,
+    now: Timestamp,
+) -> forager_frontier::Result<Job> {
+    let idle = worked::idle(frontier, job, now).await?;
     Ok(Job { limits: limits(args), idle, ..job.job })
 }
 
@@ -213,28 +227,41 @@ fn name(args: &CrawlArgs) -> anyhow::Result<String> {
     Ok(format!("{host}-{}", &told_apart.exact[..6]))
 }
 
-/// Shows what would be fetched first: from the queue, if the crawl has begun, or else from one that is thrown away.
+/// Shows what would be fetched first: of the job that the command would go on with, or else of one that is thrown away.
 fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     let config = Config::load(&args.place.config)?;
-    let (name, now) = (name(args)?, Timestamp::now());
+    let now = Timestamp::now();
+    let mut is_shown = false;
     if store::is_there(&args.place)? {
         let queue = runtime::wait(Queue::open(&args.place, &config))??;
         let frontier = queue.frontier();
-        let jobs = store::ask(frontier.jobs(now))?;
-        let has_begun = jobs.iter().any(|job| job.id == name && job.state == JobState::Running);
-        if has_begun {
-            show_plan(args, &*frontier, &name, now)?;
-        }
+        let shown = show_last(args, &*frontier, now);
         drop(frontier);
         runtime::wait(queue.close())??;
-        if has_begun {
-            return Ok(Outcome::Complete);
-        }
+        is_shown = shown?;
     }
-    let frontier = Memory::new(config.settings())?;
-    store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
-    show_plan(args, &frontier, &name, now)?;
+    if !is_shown {
+        let (frontier, name) = (Memory::new(config.settings())?, name(args)?);
+        store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
+        show_plan(args, &frontier, (&name, usize::MAX), now)?;
+    }
     Ok(Outcome::Complete)
+}
+
+/// Shows what is left of the last job, if the command would go on with it.
+fn show_last(args: &CrawlArgs, frontier: &dyn Frontier, now: Timestamp) -> anyhow::Result<bool> {
+    let jobs = store::ask(frontier.jobs(now))?;
+    let (Some(job), _) = last_of(&jobs, &name(args)?) else { return Ok(false) };
+    let continued = store::ask(continued(args, frontier, job, now))?;
+    if !can_go_on(job, continued, now) {
+        return Ok(false);
+    }
+    let pages = counted(job.progress.queued, "page", "pages");
+    output::tell(format_args!("it would go on with job {:?}: {pages} queued", job.id));
+    let left = continued.limits.pages.map(|pages| pages.saturating_sub(job.progress.tally.fetches));
+    let most = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
+    show_plan(args, frontier, (&job.id, most), now)?;
+    Ok(true)
 }
 
 /// How many pages a dry run shows.
@@ -251,11 +278,11 @@ struct Rehearsed<'a> {
 fn show_plan(
     args: &CrawlArgs,
     frontier: &dyn Frontier,
-    collection: &str,
+    (collection, most): (&str, usize),
     now: Timestamp,
 ) -> anyhow::Result<()> {
-    let filter =
-        PlanFilter { collection: Some(collection.to_owned()), limit: PLANNED, ..PlanFilter::default() };
+    let limit = most.min(PLANNED);
+    let filter = PlanFilter { collection: Some(collection.to_owned()), limit, ..PlanFilter::default() };
     let plan = store::ask(frontier.plan(&filter, now))?;
     let format = if args.json { Format::Jsonl } else { Format::Auto };
     let mut output = Output::new(format, &["at", "priority", "url", "waitsFor", "why"]);

@@ -85,6 +85,9 @@ pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
     let mut output = Output::new(args.format, &[]);
     output.sheet(&sheet)?;
     output.flush()?;
+    if let robots::Why::Unreachable { .. } = ruling.why {
+        anyhow::bail!("robots.txt of {} cannot be had: {}", url.host(), sheet.rule);
+    }
     Ok(Outcome::Complete)
 }
 

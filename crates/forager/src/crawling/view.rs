@@ -146,6 +146,16 @@ impl View {
         }
     }
 
+    /// Whether whoever read what it writes has gone away.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// What was counted, where nobody wants to read the rest.
+    pub(crate) fn leave(self) -> Summary {
+        self.summary
+    }
+
     fn write(&mut self, page: &PageLine, found: &[Found]) -> io::Result<()> {
         if let Some(pages) = &mut self.files.pages {
             write_line(pages, page)?;
@@ -199,6 +209,18 @@ impl View {
         self.counts.get().page(page);
     }
 
+    /// Tells that a page to start from leads out of scope: the crawl would end there without a word.
+    fn tell_astray(page: &PageLine, found: &[Found]) {
+        let Some(target) = page.redirect.as_ref().filter(|_| page.depth == 0) else { return };
+        let is_it = |link: &&Found| link.url == *target && link.action == Action::Ignored;
+        if let Some(link) = found.iter().find(is_it) {
+            let (url, rule) = (&page.url, &link.rule);
+            output::complain(format_args!(
+                "{url} redirects to {target}, which is not followed: {rule}; start from there, or widen the scope"
+            ));
+        }
+    }
+
     /// Tells at once that a page to start from cannot be reached: whoever mistyped it need not wait for the end.
     fn tell_unreachable(&mut self, page: &PageLine) {
         let is_out_of_reach = page.status.is_none() && page.not_fetched != Some(NotFetched::Robots);
@@ -238,6 +260,7 @@ impl Watcher for View {
     fn page(&mut self, page: &PageLine, found: &[Found]) {
         self.count(page, found);
         self.tell_unreachable(page);
+        Self::tell_astray(page, found);
         if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
             && let Err(cause) = changes.tell(page)
         {

@@ -372,13 +372,14 @@ pub async fn failures_do_not_count_down(world: World) {
 }
 
 pub async fn a_limited_page_is_tried_again_so_often_and_then_given_up(world: World) {
-    let cases: [(&str, ReportOf, u32); 10] = [
+    let cases: [(&str, ReportOf, u32); 11] = [
         ("429", Box::new(status(429)), 3),
         ("503", Box::new(status(503)), 3),
         ("500", Box::new(status(500)), 5),
         ("502", Box::new(status(502)), 5),
         ("timeout", Box::new(error(FetchError::Timeout)), 5),
         ("network", Box::new(error(FetchError::Network)), 5),
+        ("damaged", Box::new(error(FetchError::Damaged)), 5),
         ("403", Box::new(status(403)), 0),
         ("600", Box::new(status(600)), 0),
         ("999", Box::new(status(999)), 0),
@@ -406,6 +407,21 @@ pub async fn a_limited_page_is_tried_again_so_often_and_then_given_up(world: Wor
         world.pass("1000 days");
         assert_eq!(world.lease(1).await, [], "{name}");
         world.counts_equal_a_scan("c").await;
+    }
+}
+
+pub async fn a_damaged_page_is_no_fault_of_its_host_and_its_links_count_when_it_is_given_up(world: World) {
+    let mut world = limited(world, 1).await;
+    for number in 1..=6 {
+        let links = vec![link("https://a.example/x")];
+        let damaged = |token: Token| Report { links, ..error(FetchError::Damaged)(token) };
+        let done = when_due(&mut world, damaged).await;
+        let host = world.host("a.example").await;
+        assert_eq!((host.failures, host.gate), (0, None), "try {number}");
+        let is_last = number == 6;
+        assert_eq!(done.outcome, if is_last { Outcome::Failed } else { Outcome::Again }, "try {number}");
+        assert_eq!(world.entry("c", "https://a.example/x").await.is_some(), is_last, "try {number}");
+        assert_eq!(done.found.len(), usize::from(is_last), "try {number}");
     }
 }
 

@@ -175,7 +175,7 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
         let done = Done { catalog: &catalog, collection, report, result, now };
         let (url, mut record) = tx.load(lease.entry)?;
         // While the page still stands where it was found.
-        let found = done.take_in_links(tx, &url)?;
+        let found = if done.counts_links(tx, &record) { done.take_in_links(tx, &url)? } else { Vec::new() };
         let mut standing = standing;
         if !found.is_empty() {
             // It may have found itself.
@@ -212,6 +212,7 @@ impl FetchResult {
     fn of(report: &Report) -> Option<Self> {
         Some(match (report.error, report.status) {
             (Some(FetchError::Timeout | FetchError::Network), _) => Self::Failed { by_host: true },
+            (Some(FetchError::Damaged), _) => Self::Failed { by_host: false },
             (Some(FetchError::Robots | FetchError::Address), _) => Self::Forbidden,
             (Some(FetchError::Unreachable), _) => Self::Unknown,
             (Some(FetchError::Refused), _) => Self::Dead,
@@ -311,6 +312,25 @@ impl<'c> Done<'c, '_> {
         self.keep_text(tx, url, outcome, &before);
         self.write(tx, lease.entry, url, standing, record, &completed)?;
         Ok(completed)
+    }
+
+    /// Whether the links of the page count. Those of a damaged one may be cut short: they do when no better ones will
+    /// come.
+    fn counts_links<T: Tx>(&self, tx: &T, before: &Record) -> bool {
+        let is_last = before.length.is_some() && before.errors >= self.tries(tx);
+        self.report.error != Some(FetchError::Damaged) || is_last
+    }
+
+    /// How often a page with a limited number of fetches is tried again after this.
+    fn tries<T: Tx>(&self, tx: &T) -> u32 {
+        let retry = tx.settings().retry;
+        match self.result {
+            FetchResult::Refused => retry.refused,
+            FetchResult::Failed { .. } | FetchResult::Unknown => retry.failed,
+            FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead | FetchResult::Forbidden => {
+                0
+            }
+        }
     }
 
     /// Takes in what was found on the page.
@@ -548,14 +568,7 @@ impl<'c> Done<'c, '_> {
         record: &mut Record,
         at_least: impl Fn(Moment) -> Moment,
     ) -> Next<'c> {
-        let retry = tx.settings().retry;
-        let tries = match self.result {
-            FetchResult::Refused => retry.refused,
-            FetchResult::Failed { .. } | FetchResult::Unknown => retry.failed,
-            FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead | FetchResult::Forbidden => {
-                0
-            }
-        };
+        let (retry, tries) = (tx.settings().retry, self.tries(tx));
         let failures = record.errors;
         if failures > tries {
             let after = match tries {

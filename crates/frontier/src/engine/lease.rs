@@ -276,6 +276,8 @@ impl<'c> Counter<'c> {
             ScopeAction::Postpone { due } => {
                 standing.due = Moment::due(due, self.now);
                 tx.set_standing(id, *standing);
+                let because = Some(format!("postponed at {}: {rule}", self.now));
+                tx.set_record(id, Record { due_because: because, ..record.clone() });
                 Ok(None)
             }
             ScopeAction::Remove => {

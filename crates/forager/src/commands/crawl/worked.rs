@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use forager_core::time::Interval;
-use forager_frontier::Moment;
 use forager_frontier::verbs::{JobView, Note};
+use forager_frontier::{Frontier, Moment};
+use jiff::Timestamp;
 
 use crate::crawling::Crawl;
 
@@ -33,12 +34,16 @@ pub(super) async fn keep_noting(crawl: &Crawl, job: &str) -> anyhow::Error {
 }
 
 /// How long nobody has worked at a job altogether, if this command begins to now.
-pub(super) async fn idle(crawl: &Crawl, job: &JobView) -> anyhow::Result<Interval> {
-    let noted = crawl.frontier.noted(&[key(&job.id)]).await?.pop().flatten();
+pub(super) async fn idle(
+    frontier: &dyn Frontier,
+    job: &JobView,
+    now: Timestamp,
+) -> forager_frontier::Result<Interval> {
+    let noted = frontier.noted(&[key(&job.id)]).await?.pop().flatten();
     let last =
         noted.and_then(|value| String::from_utf8(value).ok()?.parse().ok()).map(Moment::from_millisecond);
     // One of the same name may have been there before.
     let Some(last) = last.map(|last| last.max(job.job.started)) else { return Ok(job.job.idle) };
-    let since = crawl.clock.now().duration_since(last.timestamp()).as_secs_f64();
+    let since = now.duration_since(last.timestamp()).as_secs_f64();
     Ok(Interval::from_secs_f64(job.job.idle.as_secs_f64() + since.max(0.0)))
 }
