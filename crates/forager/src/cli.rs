@@ -235,8 +235,9 @@ impl QueuePlace {
             ("--store", self.store.as_ref().map(ToString::to_string)),
             ("--config", self.config.path.as_ref().map(path)),
         ];
-        let given = given.into_iter().filter_map(|(flag, value)| Some((flag, in_shell(&value?))));
-        given.map(|(flag, value)| format!(" {flag} {value}")).collect()
+        let given =
+            given.into_iter().filter_map(|(flag, value)| Some([" ", flag, " ", &in_shell(&value?)].concat()));
+        given.collect()
     }
 }
 

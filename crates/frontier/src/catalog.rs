@@ -66,7 +66,6 @@ pub struct Job {
     pub idle: Interval,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_nothing(interval: &Interval) -> bool {
     *interval == Interval::default()
 }
