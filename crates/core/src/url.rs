@@ -13,6 +13,7 @@ mod parts;
 
 use core::fmt;
 use core::str::FromStr;
+use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,19 @@ impl FetchUrl {
             Some(parts) => Ok(Self(parts)),
             None => Self::accept(href, Url::parse(self.as_str()).and_then(|base| base.join(href))),
         }
+    }
+
+    /// Resolves a link found on this page, whose query is written in bytes as `encode` does it: that of a page in an old
+    /// encoding is sent in that encoding.
+    pub fn join_encoded(&self, href: &str, encode: impl Fn(&str) -> Cow<'_, [u8]>) -> Result<Self, UrlError> {
+        check_length(href)?;
+        let base = Url::parse(self.as_str());
+        Self::accept(
+            href,
+            base.and_then(|base| {
+                Url::options().base_url(Some(&base)).encoding_override(Some(&encode)).parse(href)
+            }),
+        )
     }
 
     fn accept(text: &str, parsed: Result<Url, url::ParseError>) -> Result<Self, UrlError> {

@@ -183,8 +183,8 @@ fn a_failure_says_why_it_waits() {
 #[test]
 fn statuses_tell_transient_failures_from_dead_pages() {
     let transient = [408, 425, 429, 500, 502, 503, 504, 599];
-    let dead = [400, 401, 403, 404, 410, 451, 499];
-    let neither = [0, 100, 200, 204, 301, 304, 399, 600, 999];
+    let dead = [400, 401, 403, 404, 410, 451, 499, 600, 999, u16::MAX];
+    let neither = [0, 100, 200, 204, 301, 304, 399];
     for status in transient {
         assert_eq!(Failure::of_status(status), Some(Failure::Transient), "{status}");
     }

@@ -45,6 +45,8 @@ pub struct Evidence {
     pub shortest_gap: Option<u64>,
     /// How often robots.txt was read.
     pub robots_read: u64,
+    /// How many pages were taken by somebody who died: those may have been requested, and are not in the log.
+    pub abandoned: u64,
 }
 
 /// Something that should not have been.
@@ -117,11 +119,7 @@ impl<'f> Auditor<'f> {
 
     /// Takes in the next fetch of the log.
     pub fn fetch(&mut self, row: FetchRow) {
-        let evidence = self.evidence.entry(row.host.clone()).or_insert_with(|| Evidence {
-            host: row.host.clone(),
-            first: row.started,
-            ..Evidence::default()
-        });
+        let evidence = self.evidence_of(&row.host, row.started);
         evidence.fetches += 1;
         evidence.bytes += row.bytes;
         evidence.first = evidence.first.min(row.started);
@@ -142,8 +140,19 @@ impl<'f> Auditor<'f> {
     /// Takes in a page that may have been fetched.
     pub fn abandoned(&mut self, page: Abandoned) {
         let Abandoned { url, from: started, until: ended, .. } = page;
+        self.evidence_of(&page.host, started).abandoned += 1;
         let span = Span { started, ended, url, limits: None, pause: None };
         self.hosts.entry(page.host).or_default().push(span);
+    }
+
+    /// What is known of a host, of which nothing was before this.
+    fn evidence_of(&mut self, host: &str, at: Moment) -> &mut Evidence {
+        self.evidence.entry(host.to_owned()).or_insert_with(|| Evidence {
+            host: host.to_owned(),
+            first: at,
+            last: at,
+            ..Evidence::default()
+        })
     }
 
     /// What robots.txt said from then on.
@@ -385,6 +394,7 @@ mod tests {
         auditor.abandoned(Abandoned { host, url, from: at(2000), until: at(9000) });
         let audit = auditor.finish();
         assert_eq!(audit.violations.len(), 1, "{audit:?}");
-        assert_eq!((audit.hosts[0].fetches, audit.hosts[0].most_in_flight), (3, 3));
+        let host = &audit.hosts[0];
+        assert_eq!((host.fetches, host.most_in_flight, host.abandoned), (3, 3, 1));
     }
 }

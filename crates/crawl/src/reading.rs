@@ -33,7 +33,7 @@ pub struct Reading {
     pub validators: Validators,
     /// Links that cannot or may not be followed, and why.
     pub skipped: Vec<Found>,
-    /// What is wrong with a sitemap.
+    /// What is wrong with a sitemap, or keeps us from seeing all links of a page.
     pub problems: Vec<String>,
     /// What it has that the protocol does not allow.
     pub remarks: Vec<sitemap::Problem>,
@@ -109,9 +109,10 @@ impl Reading {
             }
         };
         let text = decoded.as_ref().map_or("", |decoded| &*decoded.text);
-        if form == Form::Html {
-            let mut page = links::extract(text, url, &link_options(token));
+        if let (Form::Html, Some(decoded)) = (form, &decoded) {
+            let mut page = links::extract(text, url, &link_options(token, decoded.encoding));
             self.title = page.title.take();
+            self.problems = page.problems();
             let unusable = std::mem::take(&mut page.unusable).into_iter();
             self.skipped = unusable.map(|link| Found::new(link.href, Action::Invalid, link.why)).collect();
             self.follow_links(page, response, options, token);
@@ -154,8 +155,8 @@ impl Reading {
     }
 }
 
-fn link_options(token: &str) -> LinkOptions {
-    LinkOptions { product_token: token.to_owned(), ..LinkOptions::default() }
+fn link_options(token: &str, encoding: &'static str) -> LinkOptions {
+    LinkOptions { encoding, product_token: token.to_owned(), ..LinkOptions::default() }
 }
 
 /// How many links of a page that are not followed are told one by one.

@@ -16,7 +16,7 @@ use crate::config::{CrawlConfig, Result};
 use crate::options::OptionsOf;
 use crate::pace::{Pace, Round};
 use crate::robots::Office;
-use crate::told::{Found, PageLine, Watcher};
+use crate::told::{Found, NotFetched, PageLine, Watcher};
 use crate::visit::{Turn, Visited, Visitor};
 
 /// What to crawl.
@@ -254,10 +254,22 @@ impl<'c> Shift<'c> {
         }
         if !reports.is_empty() {
             let completed = frontier.complete(&reports, now).await?;
+            self.give_back_refused(&completed).await?;
             for ((report, completed), line) in reports.iter().zip(completed).zip(lines) {
                 self.crawler.visitor.was_reported(report);
                 tell(watcher, report, completed, line);
             }
+        }
+        Ok(())
+    }
+
+    /// Gives back what a report was refused for: whoever holds a page for nothing keeps its host from others.
+    async fn give_back_refused(&self, completed: &[Completed]) -> Result<()> {
+        let refused = completed.iter().filter(|completed| completed.outcome == Outcome::Refused);
+        let tokens: Vec<Token> = refused.map(|completed| completed.token).collect();
+        if !tokens.is_empty() {
+            // What has run out meanwhile is not there to be given back.
+            self.crawler.frontier.release(&tokens, self.crawler.clock.now()).await?;
         }
         Ok(())
     }
@@ -319,12 +331,14 @@ fn tell(
         .collect();
     line.added = found.iter().filter(|found| found.action == forager_frontier::verbs::Action::Added).count();
     line.changed = completed.changed;
-    line.difference = completed.changed.then(|| report.difference.clone());
+    line.difference = completed.changed.then(|| report.difference.clone().with(completed.presence));
     line.outcome = Some(completed.outcome);
     line.due = completed.due;
     line.rule = match (completed.outcome, line.not_fetched) {
-        (Outcome::Again, None) => completed.rule,
-        (Outcome::Again, Some(_)) => format!("{}; {}", line.rule, completed.rule).into(),
+        (Outcome::Again | Outcome::Failed, None) => completed.rule,
+        (Outcome::Again, Some(_)) | (Outcome::Failed, Some(NotFetched::RobotsUnreachable)) => {
+            format!("{}; {}", line.rule, completed.rule).into()
+        }
         (_, Some(_)) => line.rule,
         (_, None) => why,
     };

@@ -65,7 +65,7 @@ pub struct PageLine {
     /// What has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
-    /// What is wrong with it, if it is a sitemap.
+    /// What is wrong with it, if it is a sitemap; for a page, why not all of its links were seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     /// What robots.txt says of it.
@@ -74,7 +74,7 @@ pub struct PageLine {
     pub outcome: Option<Outcome>,
     /// When it is due again.
     pub due: Option<Moment>,
-    /// Why it was fetched, or why not; and why it is due when it is.
+    /// Why it was fetched, or why not; and why it is due when it is, or given up.
     pub rule: Arc<str>,
 }
 

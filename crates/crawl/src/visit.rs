@@ -206,8 +206,13 @@ impl Visitor {
         report.bytes = response.wire_bytes;
         report.retry_after = response.retry_after(self.clock.now());
         if let Some(cut) = broken(response) {
-            report.error = Some(if cut == CutOff::Time { FetchError::Timeout } else { FetchError::Network });
+            report.error = Some(if cut == CutOff::Time { FetchError::Timeout } else { FetchError::Damaged });
             line.error = Some(format!("the page is not whole: {cut}"));
+            if cut != CutOff::Time {
+                // If it never comes whole, the queue takes what there is.
+                let reading = reading::read(response, url, leased.how, options, &self.product_token);
+                (line.links, report.links) = (reading.links.len(), reading.links);
+            }
             return Ok(());
         }
         let reading = reading::read(response, url, leased.how, options, &self.product_token);
@@ -277,7 +282,7 @@ fn keep_from(
 fn wants_rest(answer: &std::result::Result<Response, Failure>) -> bool {
     match answer {
         Ok(Response { status: 429 | 503, .. }) => true,
-        Ok(response) => broken(response).is_some(),
+        Ok(response) => broken(response) == Some(CutOff::Time),
         Err(failure) => matches!(kind(failure), FetchError::Timeout | FetchError::Network),
     }
 }

@@ -149,9 +149,29 @@ pub struct PageLinks {
     pub complete: bool,
 }
 
+impl PageLinks {
+    /// What keeps this from being all links of the page, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.left_out.too_many > 0 {
+            let (listed, further) = (self.links.len(), self.left_out.too_many);
+            problems.push(format!(
+                "it has more links than are read of a page: {listed} are listed, {further} left out"
+            ));
+        }
+        if !self.complete {
+            problems
+                .push("it was not read to its end: it is nested too deeply, or a tag is too long".to_owned());
+        }
+        problems
+    }
+}
+
 /// What to look for, and how much to keep.
 #[derive(Clone, Debug)]
 pub struct LinkOptions {
+    /// The name of the encoding of the page, as [`crate::encoding::Decoded`] has it: queries are sent in it, as browsers do.
+    pub encoding: &'static str,
     /// The name of our agent, whose `meta` elements count beside those for all robots.
     pub product_token: String,
     /// The most links of one page.
@@ -167,6 +187,7 @@ pub struct LinkOptions {
 impl Default for LinkOptions {
     fn default() -> Self {
         Self {
+            encoding: "UTF-8",
             product_token: "forager".to_owned(),
             max_links: 10_000,
             max_url_bytes: 8192,

@@ -216,3 +216,35 @@ proptest::proptest! {
         proptest::prop_assert_eq!(&*decoded.text, &*text);
     }
 }
+
+#[test]
+fn the_query_of_a_link_is_sent_in_the_encoding_of_its_page() {
+    use forager_core::url::FetchUrl;
+    use forager_fetch::links::{LinkOptions, extract};
+    let page = FetchUrl::parse("https://a.example/").unwrap();
+    let table = [
+        ("windows-1250", "/š?q=š&x", "/%C5%A1?q=%9A&x"),
+        ("windows-1250", "?q=đak#š", "/?q=%F0ak"),
+        ("iso-8859-1", "/ü?q=größe", "/%C3%BC?q=gr%F6%DFe"),
+        ("shift_jis", "/s?q=官報", "/s?q=%8A%AF%95%F1"),
+        ("euc-kr", "/s?q=법", "/s?q=%B9%FD"),
+        ("utf-8", "/š?q=š", "/%C5%A1?q=%C5%A1"),
+        ("utf-16le", "?q=š", "/?q=%C5%A1"),
+        ("utf-16be", "?q=š", "/?q=%C5%A1"),
+        // What the encoding does not have is written as a reference, as browsers write it.
+        ("iso-8859-1", "?q=Жü", "/?q=%26%231046%3B%FC"),
+        ("shift_jis", "?q=官ŵ報", "/?q=%8A%AF%26%23373%3B%95%F1"),
+        // What was escaped before stays as it is, and so does a link of plain letters.
+        ("windows-1250", "?q=%C5%A1š", "/?q=%C5%A1%9A"),
+        ("windows-1250", "/a?b=c", "/a?b=c"),
+        ("windows-1250", "/š", "/%C5%A1"),
+    ];
+    for (label, href, want) in table {
+        let encoding = Encoding::for_label(label.as_bytes()).unwrap();
+        let options = LinkOptions { encoding: encoding.name(), ..LinkOptions::default() };
+        let html = format!("<a href=\"{href}\">x</a>");
+        let found = extract(&html, &page, &options);
+        let urls: Vec<&str> = found.links.iter().map(|link| link.url.as_str()).collect();
+        assert_eq!(urls, [format!("https://a.example{want}")], "{label} {href}");
+    }
+}

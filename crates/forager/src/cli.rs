@@ -38,6 +38,7 @@ pub(crate) use work::*;
 
 use crate::config::DatabaseUrl;
 use crate::output::Format;
+use crate::words::in_shell;
 
 /// Decides which URL a crawler fetches next, when it comes back, and why.
 ///
@@ -223,6 +224,21 @@ pub(crate) struct QueuePlace {
     /// How long to wait for another process to leave the queue
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub(crate) lock_timeout: Interval,
+}
+
+impl QueuePlace {
+    /// The flags that name the same queue to another command, each after a space. A password is not shown.
+    pub(crate) fn flags(&self) -> String {
+        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let given = [
+            ("--data", self.data.as_ref().map(path)),
+            ("--store", self.store.as_ref().map(ToString::to_string)),
+            ("--config", self.config.path.as_ref().map(path)),
+        ];
+        let given =
+            given.into_iter().filter_map(|(flag, value)| Some([" ", flag, " ", &in_shell(&value?)].concat()));
+        given.collect()
+    }
 }
 
 /// The queue that a command works on, and how it prints.

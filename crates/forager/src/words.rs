@@ -6,6 +6,15 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {word}")
 }
 
+/// A word as it is given to a shell.
+pub(crate) fn in_shell(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@=,+%".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// Seconds as people say them.
 pub(crate) fn in_time(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for people")]
@@ -36,12 +45,26 @@ pub(crate) fn in_words(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counted, in_words};
+    use super::{counted, in_shell, in_words};
 
     #[test]
     fn one_is_not_many() {
         let told = [0, 1, 2].map(|count| counted(count, "entry", "entries"));
         assert_eq!(told, ["0 entries", "1 entry", "2 entries"]);
+    }
+
+    #[test]
+    fn a_shell_takes_a_word_as_it_is_meant() {
+        let table = [
+            ("a-b/c.d", "a-b/c.d"),
+            ("", "''"),
+            ("my data", "'my data'"),
+            ("it's", "'it'\\''s'"),
+            ("$x", "'$x'"),
+        ];
+        for (text, want) in table {
+            assert_eq!(in_shell(text), want);
+        }
     }
 
     #[test]

@@ -96,25 +96,32 @@ fn a_redirect_is_a_link() {
 #[test]
 fn errors_are_tried_again_or_not() {
     let host = Host::new(HOST)
-        .page("/", page("Home", &["/missing", "/broken", "/gone", "/once"]))
+        .page("/", page("Home", &["/missing", "/broken", "/gone", "/once", "/unknown", "/odd"]))
         .page("/gone", Answer::error(410))
+        .page("/unknown", Answer::error(600))
+        .page("/odd", Answer::error(999))
         .page("/broken", Answer::error(500))
         .made("/once", at_first(|| Answer::error(502)));
     let field = Field::new(Site::new().host(host));
     field.crawl(HOST, &[]).good_rows();
-    let table: [(&str, &[u16]); 4] =
-        [("/missing", &[404]), ("/gone", &[410]), ("/broken", &[500; 3]), ("/once", &[502, 200])];
-    for (path, want) in table {
+    let table: [(&str, &[u16], &str); 6] = [
+        ("/missing", &[404], "7: in scope"),
+        ("/gone", &[410], "7: in scope"),
+        ("/broken", &[500; 3], "500: given up after 2 more tries"),
+        ("/once", &[502, 200], "7: in scope"),
+        ("/unknown", &[600], "600: given up at once"),
+        ("/odd", &[999], "999: given up at once"),
+    ];
+    for (path, want, rule) in table {
         let want: Vec<_> = want.iter().copied().map(Some).collect();
         assert_eq!(statuses(&field, path), want, "{path}");
         let lines: Vec<Value> = field.lines("pages.jsonl");
         let url = field.url(HOST, path);
-        let told: Vec<_> = lines
-            .iter()
-            .filter(|line| line["url"] == url.as_str())
-            .map(|line| line["status"].as_u64())
-            .collect();
+        let lines: Vec<_> = lines.iter().filter(|line| line["url"] == url.as_str()).collect();
+        let told: Vec<_> = lines.iter().map(|line| line["status"].as_u64()).collect();
         assert_eq!(told, want.iter().map(|status| status.map(u64::from)).collect::<Vec<_>>(), "{path}");
+        let last = lines.last().unwrap()["rule"].as_str().unwrap();
+        assert!(last.starts_with(rule), "{path}: {last}");
     }
     field.assert_polite(2, GAP);
     field.assert_audit();

@@ -226,23 +226,47 @@ fn servers_that_dawdle_are_given_up() {
 
 #[test]
 fn answers_that_are_not_whole_or_no_answers_are_errors() {
-    let table: [(&str, Serve); 4] = [
-        ("shorter than it says", |_, stream| {
+    // What came of a body that is not whole is read; its links are out of scope here.
+    let table: [(&str, u64, Serve); 4] = [
+        ("shorter than it says", 1, |_, stream| {
             stream.write_all(
                 b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n<a href=\"/x\">",
             )
         }),
-        ("a closed door", |_, _| Ok(())),
-        ("another language", |_, stream| stream.write_all(b"220 mail.test ESMTP\r\n")),
-        ("two lengths", |_, stream| {
+        ("a closed door", 0, |_, _| Ok(())),
+        ("another language", 0, |_, stream| stream.write_all(b"220 mail.test ESMTP\r\n")),
+        ("two lengths", 0, |_, stream| {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde")
         }),
     ];
-    for (name, serve) in table {
+    for (name, links, serve) in table {
         let line = crawl_raw("", serve);
         assert!(!error(&line).is_empty(), "{name}");
-        assert_eq!(line["links"], 0, "{name}: {line}");
+        assert_eq!(line["links"], links, "{name}: {line}");
     }
+}
+
+#[test]
+fn a_damaged_page_does_not_close_its_host_and_its_links_are_followed_in_the_end() {
+    let text = page("Bad", &["/behind"]).body().to_vec();
+    let cut = listing::gzip(&format!("{}{}", String::from_utf8(text).unwrap(), "x".repeat(5000)));
+    let bad = Answer::html(cut[..cut.len() - 8].to_vec()).header(CONTENT_ENCODING, "gzip");
+    let host = plain_host(OUTER, 3).page("/1", bad).page("/behind", page("Behind", &[]));
+    let field = Field::new(Site::new().host(host));
+    // Whoever is left alone after a failure is left alone for long.
+    field.set("back_off = \"100ms\"\nmax_back_off = \"400ms\"", "back_off = \"10m\"\nmax_back_off = \"10m\"");
+    let summary = &field.crawl(OUTER, &[]).good_rows()[0];
+    assert_eq!(field.counts(OUTER)["/1"], 3, "{summary}");
+    assert_eq!(field.counts(OUTER)["/behind"], 1, "{summary}");
+    let lines = field.lines("pages.jsonl");
+    let url = field.url(OUTER, "/1");
+    let last = lines.iter().rfind(|line| line["url"] == url.as_str()).unwrap();
+    assert_eq!(
+        (&last["rule"], &last["added"]),
+        (&"damaged: given up after 2 more tries".into(), &1.into()),
+        "{last}"
+    );
+    field.assert_audit();
 }
 
 #[test]

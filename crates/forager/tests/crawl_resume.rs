@@ -266,3 +266,26 @@ fn whole_lines(field: &Field) -> BTreeSet<String> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     lines.map(|line| line["url"].as_str().unwrap().strip_prefix(&start).unwrap().to_owned()).collect()
 }
+
+#[test]
+fn a_limit_of_time_counts_work_and_not_the_time_between() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 2000)));
+    let more = ["--time", "8s"];
+    let first = Started::new(&mut field.crawl_command(HOST, &more));
+    field.wait_for(HOST, 3);
+    first.signal("INT");
+    assert_eq!(first.end().status, 11);
+    std::thread::sleep(Duration::from_secs(9));
+    let before = field.paths(HOST).len();
+    let ran = field.crawl(HOST, &more);
+    assert_eq!((ran.status, &ran.rows()[0]["end"]), (15, &"the limit of 8s".into()), "{ran:?}");
+    assert!(field.paths(HOST).len() > before, "it went on where it was");
+    assert_eq!(field.counts(HOST)["/"], 1, "it was not started anew");
+    // When the time is used up, more of it goes on.
+    let before = field.paths(HOST).len();
+    let ran = field.crawl(HOST, &["--time", "11s"]);
+    assert_eq!((ran.status, &ran.rows()[0]["end"]), (15, &"the limit of 11s".into()), "{ran:?}");
+    assert!(field.paths(HOST).len() > before, "it went on again");
+    assert_eq!(field.counts(HOST)["/"], 1, "it was not started anew");
+    field.assert_audit();
+}

@@ -113,8 +113,23 @@ fn what_is_wrong_with_a_sitemap_is_told() {
     for start in &starts {
         assert!(problems.iter().any(|problem| problem.starts_with(start)), "{start}: {problems:#?}");
     }
-    assert_eq!(summary["sitemapProblems"], json!(problems.len()), "{summary}");
+    assert_eq!(summary["problems"], json!(problems.len()), "{summary}");
     assert!(field.counts(HOST).contains_key("/relative"), "it is fetched all the same");
     let skipped = field.lines("skipped.jsonl");
     assert!(reason(&skipped, &other).contains("scope"), "judged like any link: {skipped:?}");
+}
+
+#[test]
+fn links_that_are_too_many_for_a_page_are_told() {
+    let paths: Vec<String> = (0..10_012).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let field = Field::new(Site::new().host(Host::new(HOST).page("/", page("Home", &links))));
+    let summary = &field.crawl(HOST, &["--scope", "page"]).good_rows()[0];
+    let problem = "it has more links than are read of a page: 10000 are listed, 12 left out";
+    let line = field.line(HOST, "/");
+    assert_eq!((&line["links"], &line["problems"]), (&json!(10_000), &json!([problem])));
+    assert_eq!(summary["problems"], 1, "{summary}");
+    let ran = field.run(&["links", &field.url(HOST, "/")]);
+    assert_eq!((ran.status, ran.stdout.lines().count()), (0, 10_000), "{}", ran.stderr);
+    assert_eq!(ran.stderr, format!("forager: {}: {problem}\n", field.url(HOST, "/")));
 }

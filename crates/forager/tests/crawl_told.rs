@@ -48,6 +48,12 @@ fn the_name_of_the_job_leads_to_what_else_can_be_asked() {
         field.run(&["explain", &field.url(HOST, "/1"), "--collection", &name, "--json"]).good_rows();
     assert!(explained[0].to_string().contains(&name), "{explained:?}");
     assert_eq!(field.run(&["queue", "list", "--collection", &name, "--json"]).good_rows().len(), 3);
+    let elsewhere = crawl(&field, &["--data", "my data", "--config", "forager.toml"]);
+    let place = "--data 'my data' --config forager.toml";
+    for command in ["queue list", "explain URL"] {
+        let hint = format!("\"forager {command} --collection {name} {place}\"");
+        assert!(elsewhere.stderr.contains(&hint), "{elsewhere:?}");
+    }
     // The table says the same, and who wants to hear nothing hears nothing.
     let ran = field.run(&["crawl", &field.url(HOST, "/"), "--quiet"]);
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
@@ -80,6 +86,64 @@ fn a_limit_that_is_reached_says_how_to_go_on_and_a_higher_one_does() {
     // What has nothing left is started anew.
     assert_eq!(job(&crawl(&field, &[])), format!("{}-2", job(&limited)));
     field.assert_audit();
+}
+
+#[test]
+fn a_dry_run_shows_what_the_command_would_go_on_with() {
+    let field = field(9);
+    let limited = crawl(&field, &["--limit", "4"]);
+    let rehearse = |more: &[&str]| crawl(&field, &[&["--dry-run"], more].concat());
+    let higher = rehearse(&["--limit", "7"]);
+    let told = format!("forager: it would go on with job {:?}: 6 pages queued\n", job(&limited));
+    assert_eq!((higher.stderr.as_str(), higher.rows().len()), (told.as_str(), 3), "{higher:?}");
+    assert!(higher.rows().iter().all(|row| row["url"] != field.url(HOST, "/").as_str()), "{higher:?}");
+    assert_eq!(rehearse(&[]).rows().len(), 6);
+    // With the same limit it would start anew.
+    let anew = rehearse(&["--limit", "4"]);
+    assert_eq!((anew.stderr.as_str(), anew.rows().len()), ("", 1), "{anew:?}");
+    assert_eq!(field.paths(HOST).len(), 4, "nothing was asked for");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_crawl() {
+    let field = field(30);
+    let mut command = field.queue.command(&["crawl", &field.url(HOST, "/"), "--out", "-", "--quiet"]);
+    let mut child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    field.wait_for(HOST, 2);
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(11), "{told}");
+    assert!(told.contains("whoever read the output is gone"), "{told}");
+    assert!(field.paths(HOST).len() < 31, "{:?}", field.paths(HOST));
+    let rest = crawl(&field, &[]);
+    assert!(rest.stderr.starts_with("forager: going on with job"), "{rest:?}");
+    assert_eq!(field.counts(HOST), web::each(30, 1));
+}
+
+#[test]
+fn a_start_that_leads_out_of_scope_says_what_to_do() {
+    let away = |asked: &forager_site::Asked<'_>| Answer::redirect(301, &asked.url("b.test", "/"));
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", away)).host(plain_host("b.test", 1)));
+    let ran = crawl(&field, &["--quiet"]);
+    let told = format!(
+        "forager: {} redirects to {}, which is not followed: ",
+        field.url(HOST, "/"),
+        field.url("b.test", "/")
+    );
+    assert!(ran.stderr.starts_with(&told), "{ran:?}");
+    assert!(ran.stderr.contains("; start from there, or widen the scope"), "{ran:?}");
+    assert!(field.paths("b.test").is_empty());
+}
+
+#[test]
+fn rules_that_cannot_be_had_are_an_error_of_the_command() {
+    let mut field = field(1);
+    field.stop();
+    let ran = field.run(&["robots", &field.url(HOST, "/")]);
+    assert_eq!(ran.status, 2, "{ran:?}");
+    assert!(ran.stderr.contains("robots.txt of a.test cannot be had: "), "{ran:?}");
 }
 
 #[test]
@@ -137,6 +201,50 @@ fn a_crawl_that_waits_tells_what_for_and_how_long() {
     let want = pages * gap;
     assert!((want - seconds).abs() < pages * 0.1 + 8.0, "{seconds}, and {want} are wanted: {line}");
     assert!(told.contains("; the same command goes on with them"), "{told}");
+    // What robots.txt asks for is known from the first line on; and nothing is left is never said of what goes on.
+    let gaps =
+        told.lines().filter_map(|line| line.split("bound by a.test: ").nth(1)?.split("one in ").nth(1));
+    assert!(gaps.clone().count() >= 1 && gaps.map(number).all(|gap| gap >= 2.0), "{told}");
+    assert!(!told.contains("about 0s left"), "{told}");
+}
+
+#[test]
+fn a_start_that_cannot_be_reached_is_told_at_once_and_counted() {
+    let mut field = field(3);
+    field.set("first = \"100ms\"\nlongest = \"400ms\"", "first = \"2m\"\nlongest = \"2m\"");
+    field.stop();
+    let urls = [field.url(HOST, "/"), field.url(HOST, "/other")];
+    let mut command = field.queue.command(&["crawl", &urls[0], &urls[1]]);
+    let crawl = Started::telling(&mut command, &field.file("told"));
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    wait_until("the reason", || told().contains("cannot be connected to"));
+    wait_until("a line on how far it is", || told().contains("2 errors, "));
+    crawl.signal("INT");
+    assert_eq!(crawl.end().status, 11);
+    let told = told();
+    let reasons: Vec<&str> = told.lines().filter(|line| line.contains("cannot be connected to")).collect();
+    assert_eq!(reasons.len(), 1, "once for a host: {told}");
+    assert!(reasons[0].starts_with(&format!("forager: {}", field.url(HOST, "/"))), "{told}");
+    assert!(reasons[0].contains("; it is tried again at "), "{told}");
+    let line = told.lines().find(|line| line.contains("2 errors, ")).unwrap();
+    assert!(line.contains("bound by a.test: nothing is due for "), "{told}");
+    assert!(line.contains("; about 1m ") || line.contains("; about 2m "), "{told}");
+}
+
+#[test]
+fn a_host_that_asks_for_long_waits_is_shown_as_slow() {
+    let slow = plain_host(HOST, 3).robots("User-agent: *\nCrawl-delay: 90\n");
+    let field = Field::new(Site::new().host(slow));
+    let mut command = field.queue.command(&["crawl", &field.url(HOST, "/")]);
+    let crawl = Started::telling(&mut command, &field.file("told"));
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    wait_until("what bounds it", || told().contains("one in 90.0s as its robots.txt asks: a slow host"));
+    crawl.signal("INT");
+    assert_eq!(crawl.end().status, 11);
+    let hosts = field.run(&["queue", "hosts", "--json"]).good_rows();
+    assert_eq!((&hosts[0]["crawlDelay"], &hosts[0]["isSlow"]), (&"1m 30s".into(), &true.into()), "{hosts:?}");
+    let table = field.run(&["queue", "hosts", "--format", "table"]).stdout;
+    assert!(table.contains("1m 30s (slow)"), "{table}");
 }
 
 #[test]

@@ -125,6 +125,48 @@ fn a_page_that_redirects_elsewhere_says_from_where_to_where() {
 }
 
 #[test]
+fn a_page_that_disappears_is_told_and_looked_at_as_often_as_before() {
+    let board = Board::default();
+    let (version, price) = (board.0.clone(), board.page());
+    let host = Host::new(HOST).made("/", move |asked: &Asked<'_>| match version.load(Ordering::SeqCst) {
+        1 => Answer::error(404),
+        2 => Answer::error(410),
+        3 => Answer::error(500),
+        _ => price(asked),
+    });
+    let field = Field::new(Site::new().host(host));
+    let watching = watch(&field, "/", &["--on-change", "cat >> seen.jsonl"]);
+    // There, 404, 410, 500, and there again, with another price: each is looked at twice, a second apart.
+    for _ in 0..4 {
+        let before = field.paths(HOST).len();
+        field.wait_for(HOST, before + 2);
+        board.change();
+    }
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 2);
+    watching.signal("INT");
+    let ran = watching.end();
+    let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("  ")).collect();
+    let want = [
+        "  + the page is gone",
+        "  - A boat costs 10 euros a day.",
+        "  + the page is there again",
+        "  + A boat costs 14 euros a day.",
+    ];
+    assert_eq!(lines, want, "{ran:?}");
+    let added: Vec<Value> = field.lines("seen.jsonl").into_iter().map(|line| line["added"].clone()).collect();
+    let back = json!(["the page is there again", "A boat costs 14 euros a day."]);
+    assert_eq!(added, [json!(["the page is gone"]), back]);
+    let events = field.run(&["events", "--json"]).good_rows();
+    assert_eq!(
+        events.iter().filter(|row| row.to_string().contains("the page is gone")).count(),
+        1,
+        "{events:?}"
+    );
+    field.assert_audit();
+}
+
+#[test]
 fn every_byte_counts_if_that_is_asked_for() {
     let field = Field::new(Site::new().host(Host::new(HOST).made("/", Board::default().page())));
     let watching = watch(&field, "/", &["--exact", "--json"]);
@@ -280,6 +322,58 @@ fn a_run_that_is_hung_up_on_reads_its_configuration_again() {
     assert_eq!(running.end().status, 0);
     assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(2, 1), each(2, 1)));
     field.assert_audit();
+}
+
+#[test]
+fn a_configuration_that_is_broken_meanwhile_is_told_and_the_one_before_counts_on() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 1)).host(plain_host(OFFICE, 2)));
+    harvest(&field, "1s", &[HOST]);
+    let running = Started::telling(&mut field.queue.command(&["run", "--quiet"]), &field.file("told"));
+    field.wait_for(HOST, 2);
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    let good = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+    let line = good.lines().count() + 1;
+    let no_contact = good.replace(&format!("contact = {CONTACT:?}\n"), "");
+    let table = [
+        ("no TOML", format!("{good}every = \n"), format!("forager.toml:{line}")),
+        ("an unknown key", format!("{good}colour = 1\n"), format!("forager.toml:{line}")),
+        ("nothing that can be opened with", no_contact, "--contact".to_owned()),
+    ];
+    for (round, (name, broken, want)) in (1..).zip(table) {
+        std::fs::write(field.file("forager.toml"), broken).unwrap();
+        running.signal("HUP");
+        let again = "forager: going on with the configuration as it was before\n";
+        wait_until(name, || told().matches(again).count() == round);
+        assert!(told().contains(&want), "{name}: {}", told());
+        let before = field.paths(HOST).len();
+        field.wait_for(HOST, before + 2);
+    }
+    assert_eq!(field.paths(OFFICE).len(), 0);
+    // What is mended counts.
+    harvest(&field, "1s", &[HOST, OFFICE]);
+    running.signal("HUP");
+    field.wait_for(OFFICE, 3);
+    running.signal("TERM");
+    assert_eq!(running.end().status, 0);
+}
+
+#[test]
+fn what_only_the_queue_has_is_named() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 1)).host(plain_host(OFFICE, 1)));
+    harvest(&field, "1h", &[HOST, OFFICE]);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert!(!ran.stderr.contains("not in the configuration"), "{ran:?}");
+    harvest(&field, "1h", &[HOST]);
+    let ran = field.run(&["run", "--until-idle", "--config", "forager.toml"]);
+    let told = format!(
+        "not in the configuration, and crawled all the same as long as the queue has them: seed {}; \"forager apply \
+         --prune --config forager.toml\" removes them",
+        field.url(OFFICE, "/")
+    );
+    assert!(ran.stderr.contains(&told), "{ran:?}");
+    assert_eq!(field.run(&["apply", "--prune", "--yes"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert!(!ran.stderr.contains("not in the configuration"), "{ran:?}");
 }
 
 /// A run over a page that changes twice, with a command for each change that does not do well.

@@ -60,6 +60,21 @@ pub struct Job {
     pub finished: Option<Moment>,
     /// When it ends at the latest.
     pub limits: Limits,
+    /// How long nobody worked at it since it was started, as far as that was told: this does not count for its limit of
+    /// time.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub idle: Interval,
+}
+
+fn is_nothing(interval: &Interval) -> bool {
+    *interval == Interval::default()
+}
+
+impl Job {
+    /// When its time is over, if it has a limit of time.
+    pub fn time_ends(&self) -> Option<Moment> {
+        self.limits.time.map(|time| self.started.after(self.idle).after(time))
+    }
 }
 
 /// What a person did with a job.
@@ -82,7 +97,7 @@ pub struct Limits {
     pub pages: Option<u64>,
     /// After so many bytes.
     pub bytes: Option<u64>,
-    /// After so long.
+    /// After so much time at work.
     pub time: Option<Interval>,
 }
 

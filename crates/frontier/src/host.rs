@@ -9,6 +9,9 @@ use crate::entry::{CollectionId, Token};
 use crate::moment::Moment;
 use crate::settings::Politeness;
 
+/// A host whose robots.txt asks for a longer wait than this is slow: it is neither dropped nor hurried, but said to be.
+pub const SLOW: Interval = Interval::MINUTE;
+
 /// What is known of a host. All of it is durable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -263,6 +266,11 @@ impl Host {
         let general = if is_plain { 1000 } else { to_millis(politeness.delay) };
         let ours = self.settings.delay.map_or(general, to_millis);
         self.crawl_delay.map_or(ours, |theirs| to_millis(theirs).max(ours))
+    }
+
+    /// Whether its robots.txt asks for so long a wait that a crawl of it takes its time.
+    pub fn is_slow(&self) -> bool {
+        self.crawl_delay.is_some_and(|theirs| theirs > SLOW)
     }
 
     /// How many fetches may be under way. Who asks for a wait between fetches wants one at a time.

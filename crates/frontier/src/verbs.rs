@@ -3,6 +3,7 @@
 mod clients;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -367,6 +368,36 @@ pub struct Difference {
     pub removed: Vec<String>,
 }
 
+impl Difference {
+    /// The same, with a line before all others for a page that is gone, or there again.
+    #[must_use]
+    pub fn with(mut self, presence: Option<Presence>) -> Self {
+        if let Some(presence) = presence {
+            self.added.insert(0, presence.to_string());
+        }
+        self
+    }
+}
+
+/// Whether a page is there, where that is news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Presence {
+    /// It was there, and is gone: 404 or 410.
+    Gone,
+    /// It was gone, and is there again.
+    Back,
+}
+
+impl fmt::Display for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gone => "the page is gone",
+            Self::Back => "the page is there again",
+        })
+    }
+}
+
 /// A request that was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -465,6 +496,9 @@ pub enum FetchError {
     Timeout,
     /// The host could not be reached, or broke off.
     Network,
+    /// What came is damaged: its packing is broken, or it is not as long as it says. That is the page's fault, not its
+    /// host's; its links count when it is given up.
+    Damaged,
     /// robots.txt forbids it, so that it was not asked for.
     Robots,
     /// Its robots.txt cannot be had, so that it was not asked for.
@@ -485,6 +519,9 @@ pub struct Completed {
     pub outcome: Outcome,
     /// Whether the page had changed.
     pub changed: bool,
+    /// Whether it is gone since the last time, or there again; that is a change too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence: Option<Presence>,
     /// When it is due again.
     pub due: Option<Moment>,
     /// Why.
@@ -560,6 +597,12 @@ pub struct HostView {
     /// How often the dates in its sitemaps were right.
     #[serde(skip_serializing_if = "Honesty::is_unknown")]
     pub sitemap_dates: Honesty,
+    /// The wait between fetches that its robots.txt asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crawl_delay: Option<Interval>,
+    /// Whether that is so long that its pages take their time, whatever else is done: see [`SLOW`](crate::host::SLOW).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_slow: bool,
     /// What is set for it.
     pub settings: HostSettings,
 }

@@ -68,11 +68,15 @@ impl Traps {
 
     fn check_calendar(&self, url: &Identity) -> Result<(), Outside<'static>> {
         let (first, last) = (self.first_year, self.last_year);
-        match calendar_year(url) {
-            Some(year) if first > 0 && year < first => Err(Outside::CalendarBefore(first)),
-            Some(year) if last > 0 && year > last => Err(Outside::CalendarAfter(last)),
-            _ => Ok(()),
+        let Some((year, is_said)) = calendar_year(url) else { return Ok(()) };
+        // Where only the form says that it is a date, it may be that of an archive: that has an end in the past.
+        if is_said && first > 0 && year < first {
+            return Err(Outside::CalendarBefore(first));
         }
+        if last > 0 && year > last && (is_said || year <= LAST_LIKELY_YEAR) {
+            return Err(Outside::CalendarAfter(last));
+        }
+        Ok(())
     }
 }
 
@@ -150,7 +154,8 @@ fn is_random(value: &str) -> bool {
 }
 
 /// Words by which a path shows that it leads to a calendar.
-const CALENDAR_WORDS: [&str; 14] = [
+const CALENDAR_WORDS: [&str; 15] = [
+    "cal",
     "calendar",
     "calendars",
     "kalendar",
@@ -171,27 +176,50 @@ const DATE_WORDS: [&str; 8] = ["date", "day", "week", "month", "datum", "monat",
 /// Words in the names of parameters that hold a year.
 const YEAR_WORDS: [&str; 5] = ["year", "yr", "jahr", "godina", "annee"];
 
-/// The year of a page of a calendar: one whose path says that it is one and has a month in it, or
-/// whose query has a date. Four digits alone may be the number of anything.
-fn calendar_year(url: &Identity) -> Option<u16> {
+/// Names of parameters that hold a date and nothing else, if their value is one.
+const DATE_NAMES: [&str; 3] = ["d", "dt", "ymd"];
+/// The last year that a number is taken for where nothing but its place says that it is one.
+const LAST_LIKELY_YEAR: u16 = 2999;
+
+/// The year of a page of a calendar: one whose path says that it is one and has a month in it, or is made of year, month
+/// and day, or whose query has a date; and whether a word says that it is one. Four digits alone may be the number of
+/// anything.
+fn calendar_year(url: &Identity) -> Option<(u16, bool)> {
+    let said = |year| (year, true);
     let by_param = params(url).find_map(|(name, value)| {
-        let year_alone = || has_word(name, &YEAR_WORDS).then(|| year(value)).flatten();
-        let date = || {
-            (has_word(name, &DATE_WORDS) || has_word(name, &YEAR_WORDS)).then(|| date_year(value)).flatten()
+        if has_word(name, &YEAR_WORDS) {
+            return year(value).or_else(|| date_year(value)).map(said);
+        }
+        if has_word(name, &DATE_WORDS) {
+            return date_year(value).map(said);
+        }
+        let is_named = |known: &&str| name.eq_ignore_ascii_case(known);
+        let year = match DATE_NAMES.iter().any(is_named) {
+            true => date_year(value),
+            // Beside an x it is the place of a point.
+            false if is_named(&"y") && params(url).all(|(name, _)| !name.eq_ignore_ascii_case("x")) => {
+                year(value)
+            }
+            false => None,
         };
-        year_alone().or_else(date)
+        year.map(|year| (year, false))
     });
     let is_calendar = || segments(url.path()).any(|segment| has_word(segment, &CALENDAR_WORDS));
     // Few paths have a month in them, and looking for words takes longer.
-    by_param.or_else(|| path_year(url.path()).filter(|_| is_calendar()))
+    by_param.or_else(|| {
+        let (year, has_day) = path_year(url.path())?;
+        let is_said = is_calendar();
+        (has_day || is_said).then_some((year, is_said))
+    })
 }
 
-/// The year in `/2031/05` or `/2031-05-12`.
-fn path_year(path: &str) -> Option<u16> {
-    let next = segments(path).skip(1).map(Some).chain([None]);
-    segments(path).zip(next).find_map(|(segment, next)| {
+/// The year in `/2031/05`, `/2031/05/12` or `/2031-05-12`, and whether a segment of its own is the day.
+fn path_year(path: &str) -> Option<(u16, bool)> {
+    let next = |count| segments(path).skip(count).map(Some).chain(core::iter::repeat(None));
+    segments(path).zip(next(1).zip(next(2))).find_map(|(segment, (next, after))| {
         let before_month = || next.is_some_and(is_month).then(|| year(segment)).flatten();
-        date_year(segment).or_else(before_month)
+        let in_one = date_year(segment).map(|year| (year, false));
+        in_one.or_else(|| Some((before_month()?, after.is_some_and(is_day))))
     })
 }
 
@@ -206,18 +234,40 @@ fn year(text: &str) -> Option<u16> {
 }
 
 fn is_month(text: &str) -> bool {
-    text.len() <= 2
-        && text.bytes().all(|byte| byte.is_ascii_digit())
-        && text.parse().is_ok_and(|month: u8| (1..=12).contains(&month))
+    is_number(text, 12)
 }
 
-/// The year of `2031-05`, `2031-05-12` and what may follow, or `20310512`.
+fn is_day(text: &str) -> bool {
+    is_number(text, 31)
+}
+
+/// Whether a text is a number of one or two digits from 1 to `most`.
+fn is_number(text: &str, most: u8) -> bool {
+    text.len() <= 2
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+        && text.parse().is_ok_and(|number: u8| (1..=most).contains(&number))
+}
+
+/// The year of `2031-05`, `2031-05-12` and what may follow, `20310512`, `12.05.2031` or `12/05/2031`.
 fn date_year(text: &str) -> Option<u16> {
+    year_first(text).or_else(|| year_last(text))
+}
+
+fn year_first(text: &str) -> Option<u16> {
     let (first, rest) = text.split_at_checked(4)?;
     let year = year(first)?;
     let is_compact = rest.len() == 4
-        && rest.get(..2).is_some_and(is_month)
-        && rest.bytes().all(|byte| byte.is_ascii_digit());
+        && rest.split_at_checked(2).is_some_and(|(month, day)| is_month(month) && is_day(day));
     let month = rest.strip_prefix('-').and_then(|rest| rest.split(['-', 'T']).next());
     (is_compact || month.is_some_and(is_month)).then_some(year)
+}
+
+/// Day and month, in whichever order, and then the year.
+fn year_last(text: &str) -> Option<u16> {
+    let (start, last) = text.split_at_checked(text.len().checked_sub(4)?)?;
+    let year = year(last)?;
+    let mark = ["%2F", "%2f", "/", ".", "-"].into_iter().find(|mark| start.ends_with(mark))?;
+    let (one, other) = start.strip_suffix(mark)?.split_once(mark)?;
+    let is_date = is_day(one) && is_day(other) && (is_month(one) || is_month(other));
+    is_date.then_some(year)
 }

@@ -181,7 +181,8 @@ impl fmt::Display for Reason {
 pub enum Failure {
     /// Time-out, network error, 5xx, 429, 408 or 425: worth trying again soon.
     Transient,
-    /// 404, 410 or another 4xx: the page itself is at fault.
+    /// 404, 410 or another 4xx, or a status from 600 on that HTTP does not know (some answer 999 to crawlers): the page
+    /// itself is at fault.
     Dead,
 }
 
@@ -190,7 +191,7 @@ impl Failure {
     pub fn of_status(status: u16) -> Option<Self> {
         match status {
             408 | 425 | 429 | 500..=599 => Some(Self::Transient),
-            400..=499 => Some(Self::Dead),
+            400..=499 | 600.. => Some(Self::Dead),
             _ => None,
         }
     }

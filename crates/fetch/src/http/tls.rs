@@ -47,6 +47,47 @@ pub(super) fn reason(error: &rustls::Error) -> TlsReason {
             TlsReason::WrongName
         }
         CertificateError::Revoked => TlsReason::Revoked,
-        _ => TlsReason::Other(error.to_string()),
+        // What whoever signs for himself often shows.
+        CertificateError::Other(cause) if cause.to_string() == "CaUsedAsEndEntity" => {
+            TlsReason::UnknownAuthority
+        }
+        CertificateError::Other(cause) => unacceptable(&cause.to_string()),
+        other => unacceptable(&format!("{other:?}")),
+    }
+}
+
+/// A reason of which the library has no more than a name, such as `BadSignature`.
+fn unacceptable(name: &str) -> TlsReason {
+    let mut words = String::from("its certificate cannot be accepted:");
+    for letter in name.chars().take_while(char::is_ascii_alphanumeric) {
+        if letter.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    TlsReason::Other(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Named(&'static str);
+
+    #[test]
+    fn reasons_are_told_in_words() {
+        let other = |name| CertificateError::Other(rustls::OtherError(Arc::new(Named(name))));
+        let table = [
+            (other("CaUsedAsEndEntity"), "its certificate is from an unknown authority"),
+            (other("MalformedExtensions"), "its certificate cannot be accepted: malformed extensions"),
+            (CertificateError::BadSignature, "its certificate cannot be accepted: bad signature"),
+            (CertificateError::InvalidPurpose, "its certificate cannot be accepted: invalid purpose"),
+            (CertificateError::Expired, "its certificate has expired"),
+        ];
+        for (error, want) in table {
+            assert_eq!(reason(&rustls::Error::InvalidCertificate(error)).to_string(), want);
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! From links as they are written to links that can be fetched.
 
+use std::borrow::Cow;
+
+use encoding_rs::{EncoderResult, Encoding, UTF_8};
 use forager_core::url::{FetchUrl, UrlError};
 use url::ParseError;
 
@@ -50,7 +53,7 @@ fn link(raw: Raw, options: &LinkOptions, found: &mut PageLinks) -> Option<Link> 
         return None;
     }
     let left_out = &mut found.left_out;
-    let (count, why) = match found.base.join(href) {
+    let (count, why) = match join(&found.base, href, options.encoding) {
         Ok(url) if url.as_str().len() <= options.max_url_bytes => {
             text.truncate(text.trim_end().len());
             title.truncate(title.trim_end().len());
@@ -65,6 +68,34 @@ fn link(raw: Raw, options: &LinkOptions, found: &mut PageLinks) -> Option<Link> 
         found.unusable.push(Unusable::new(href, why));
     }
     None
+}
+
+/// Where a link leads. Only a query depends on the encoding of the page; the path is in UTF-8 whatever that is.
+fn join(base: &FetchUrl, href: &str, encoding: &'static str) -> Result<FetchUrl, UrlError> {
+    let encoding = Encoding::for_label(encoding.as_bytes()).map_or(UTF_8, Encoding::output_encoding);
+    if encoding == UTF_8 || href.is_ascii() || !href.contains('?') {
+        return base.join(href);
+    }
+    base.join_encoded(href, |query| Cow::Owned(in_encoding(query, encoding)))
+}
+
+/// A query in an encoding. A letter that this does not have stands as an escaped reference, as in browsers.
+fn in_encoding(mut query: &str, encoding: &'static Encoding) -> Vec<u8> {
+    let (mut encoder, mut bytes) = (encoding.new_encoder(), Vec::new());
+    loop {
+        let room =
+            encoder.max_buffer_length_from_utf8_without_replacement(query.len()).unwrap_or(query.len());
+        bytes.reserve(room);
+        let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(query, &mut bytes, true);
+        query = &query[read..];
+        match result {
+            EncoderResult::InputEmpty => return bytes,
+            EncoderResult::OutputFull => {}
+            EncoderResult::Unmappable(letter) => {
+                bytes.extend(format!("%26%23{}%3B", u32::from(letter)).into_bytes());
+            }
+        }
+    }
 }
 
 /// Schemes that links are often of. Others are not named: anybody can make up as many as they like.

@@ -97,7 +97,7 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one::<u64>)]
     pub(crate) bytes: Option<u64>,
 
-    /// Stop after so long
+    /// Stop after so much time at work: the time between two commands that go on with the same job does not count
     #[arg(long = "time", value_name = "TIME", value_parser = some_time)]
     pub(crate) duration: Option<Interval>,
 
@@ -137,7 +137,7 @@ pub(crate) struct CrawlArgs {
 ///
 /// Brings the collections, profiles and seeds of the configuration into the queue, starts the seeds that are
 /// new, and comes back to every page when its schedule says so. Ctrl-C or SIGTERM finishes what is under way; SIGHUP
-/// does that too, and then goes on with the configuration read again.
+/// does that too, and then goes on with the configuration read again, or with the one before if that is broken.
 ///
 /// Exit status:
 ///    0  it was stopped, or nothing is due and --until-idle was given

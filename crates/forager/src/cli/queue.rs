@@ -176,8 +176,8 @@ pub(crate) enum QueueCommand {
     /// List hosts: what waits there, and whether they may be asked
     #[command(after_long_help = r#"Example:
   $ forager queue hosts --format table --now 2024-06-15T08:04:00Z
-  host       collection  queued  inFlight  fetched  failures  opens  gate  delay
-  www.db.no  -           2       0         1        0         -      -     -"#)]
+  host       collection  queued  inFlight  fetched  failures  opens  gate  delay  crawlDelay
+  www.db.no  -           2       0         1        0         -      -     -      -"#)]
     Hosts(QueueHostsArgs),
     /// Count the entries of each collection
     #[command(after_long_help = r#"Example:

@@ -89,7 +89,7 @@ pub(crate) struct LeaseArgs {
 
 /// Report what came of fetches
 ///
-/// Each line has the `token` of the lease and either `status` (of HTTP) or `error` (`timeout`, `network`, `refused`;
+/// Each line has the `token` of the lease and either `status` (of HTTP) or `error` (`timeout`, `network`, `damaged`, `refused`;
 /// and for what was not asked for `robots`, `unreachable`, `address`), and may have `fingerprint` (what the content is known by), `changed`,
 /// `retryAfter` (such as `"2m"`) and `bytes`. Prints `token`, `outcome` (`again`, `done`, `failed`,
 /// `removed`), `changed`, when it is `due` again, and the `rule`. A lease that has run out is

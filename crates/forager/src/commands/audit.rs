@@ -11,7 +11,7 @@ use crate::output::{self, Output};
 use crate::store::{self, Missing, Store};
 
 const COLUMNS: &[&str] =
-    &["host", "fetches", "bytes", "first", "last", "mostInFlight", "shortestGap", "robotsRead"];
+    &["host", "fetches", "bytes", "first", "last", "mostInFlight", "shortestGap", "robotsRead", "abandoned"];
 
 /// Rows that are read at a time.
 const PAGE: usize = 10_000;

@@ -1,6 +1,7 @@
 //! `forager crawl`
 
 mod end;
+mod worked;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -54,6 +55,9 @@ struct Crawled {
     left: u64,
     #[serde(flatten)]
     summary: Summary,
+    /// The flags that name its queue.
+    #[serde(skip)]
+    place: String,
 }
 
 async fn crawl_job(
@@ -71,15 +75,23 @@ async fn crawl_job(
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
     let mut view = View::new(files, job.progress.queued, None, Some(outlook));
-    let ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view).await?;
-    let summary = view.finish(&signals.stop).await?;
+    let ended = tokio::select! {
+        ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view) => ended?,
+        failed = worked::keep_noting(crawl, &job.id) => return Err(failed),
+    };
+    worked::note(crawl, &job.id).await?;
+    let is_deserted = view.is_deserted();
+    let summary = if is_deserted { view.leave() } else { view.finish(&signals.stop).await? };
+    if is_deserted {
+        output::complain(format_args!("whoever read the output is gone, so that the crawl was stopped"));
+    }
     let jobs = crawl.frontier.jobs(crawl.clock.now()).await?;
     let Some(now) = jobs.iter().find(|known| known.id == job.id) else {
         bail!("the job {:?} is gone", job.id)
     };
     let is_failed = job.progress.done == 0 && summary.good == 0 && !summary.bad_starts.is_empty();
     let end = End::of(ended, now, is_failed);
-    Ok(Crawled { job: job.id, end, left: now.progress.queued, summary })
+    Ok(Crawled { job: job.id, end, left: now.progress.queued, summary, place: args.place.flags() })
 }
 
 /// The job of a command.
@@ -104,19 +116,17 @@ async fn enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
 async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let jobs = frontier.jobs(now).await?;
-    let name = name(args)?;
-    let (mut id, mut last) = (name.clone(), None);
-    for number in 2.. {
-        let Some(job) = jobs.iter().find(|job| job.id == id) else { break };
-        last = Some(job);
-        id = format!("{name}-{number}");
-    }
+    let (last, id) = last_of(&jobs, &name(args)?);
+    let last = match last {
+        Some(job) => Some((job, continued(args, &**frontier, job, now).await?)),
+        None => None,
+    };
     let job = match last {
-        Some(job) if job.state == JobState::Paused => {
-            let id = &job.id;
-            bail!("the job {id:?} is paused; \"forager job resume {id}\" lets it go on")
+        Some((job, _)) if job.state == JobState::Paused => {
+            let (id, place) = (&job.id, args.place.flags());
+            bail!("the job {id:?} is paused; \"forager job resume {id}{place}\" lets it go on")
         }
-        Some(job) if can_go_on(job, limits(args), now) => go_on(args, crawl, job).await?,
+        Some((job, continued)) if can_go_on(job, continued, now) => go_on(crawl, job, continued).await?,
         _ => {
             let job = frontier.start_job(&new_job(args, id)?, now).await?;
             output::tell(format_args!(
@@ -126,26 +136,49 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
             job
         }
     };
-    Ok(Entered { job, before: last.map(|job| job.id.clone()) })
+    Ok(Entered { job, before: last.map(|(job, _)| job.id.clone()) })
+}
+
+/// The last job of a name, of which all but the first have numbers; and the name of the next one.
+fn last_of<'j>(jobs: &'j [JobView], name: &str) -> (Option<&'j JobView>, String) {
+    let (mut id, mut last) = (name.to_owned(), None);
+    for number in 2.. {
+        let Some(job) = jobs.iter().find(|job| job.id == id) else { break };
+        last = Some(job);
+        id = format!("{name}-{number}");
+    }
+    (last, id)
 }
 
 /// Whether a job has something left to do within these limits.
-fn can_go_on(job: &JobView, Limits { pages, bytes, time }: Limits, now: Timestamp) -> bool {
+fn can_go_on(job: &JobView, continued: Job, now: Timestamp) -> bool {
     let Stats { queued, tally, .. } = &job.progress;
+    let Limits { pages, bytes, .. } = continued.limits;
     let is_within = pages.is_none_or(|pages| pages > tally.fetches)
         && bytes.is_none_or(|bytes| bytes > tally.bytes)
-        && time.is_none_or(|time| job.job.started.after(time).timestamp() > now);
+        && continued.time_ends().is_none_or(|end| end.timestamp() > now);
     job.state == JobState::Running || (job.state == JobState::Finished && *queued > 0 && is_within)
 }
 
-/// Takes back what whoever crawled before had under way, and goes by the limits of this command.
-async fn go_on(args: &CrawlArgs, crawl: &Crawl, job: &JobView) -> anyhow::Result<JobView> {
-    let (frontier, now, limits) = (&crawl.frontier, crawl.clock.now(), limits(args));
+/// A job as this command goes on with it: within its limits, and without counting the time since it was last worked at.
+async fn continued(
+    args: &CrawlArgs,
+    frontier: &dyn Frontier,
+    job: &JobView,
+    now: Timestamp,
+) -> forager_frontier::Result<Job> {
+    let idle = worked::idle(frontier, job, now).await?;
+    Ok(Job { limits: limits(args), idle, ..job.job })
+}
+
+/// Takes back what whoever crawled before had under way.
+async fn go_on(crawl: &Crawl, job: &JobView, continued: Job) -> anyhow::Result<JobView> {
+    let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     crawl.reclaim(&job.id).await?;
-    if job.job.limits != limits {
+    if job.job != continued {
         let catalog = frontier.catalog().await?;
         let mut spec = catalog.require_collection(&job.id)?.spec.clone();
-        spec.job = Some(Job { limits, ..job.job });
+        spec.job = Some(continued);
         frontier.configure(&[Change::SetCollection(spec)], now).await?;
     }
     let jobs = frontier.jobs(now).await?;
@@ -194,28 +227,41 @@ fn name(args: &CrawlArgs) -> anyhow::Result<String> {
     Ok(format!("{host}-{}", &told_apart.exact[..6]))
 }
 
-/// Shows what would be fetched first: from the queue, if the crawl has begun, or else from one that is thrown away.
+/// Shows what would be fetched first: of the job that the command would go on with, or else of one that is thrown away.
 fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     let config = Config::load(&args.place.config)?;
-    let (name, now) = (name(args)?, Timestamp::now());
+    let now = Timestamp::now();
+    let mut is_shown = false;
     if store::is_there(&args.place)? {
         let queue = runtime::wait(Queue::open(&args.place, &config))??;
         let frontier = queue.frontier();
-        let jobs = store::ask(frontier.jobs(now))?;
-        let has_begun = jobs.iter().any(|job| job.id == name && job.state == JobState::Running);
-        if has_begun {
-            show_plan(args, &*frontier, &name, now)?;
-        }
+        let shown = show_last(args, &*frontier, now);
         drop(frontier);
         runtime::wait(queue.close())??;
-        if has_begun {
-            return Ok(Outcome::Complete);
-        }
+        is_shown = shown?;
     }
-    let frontier = Memory::new(config.settings())?;
-    store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
-    show_plan(args, &frontier, &name, now)?;
+    if !is_shown {
+        let (frontier, name) = (Memory::new(config.settings())?, name(args)?);
+        store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
+        show_plan(args, &frontier, (&name, usize::MAX), now)?;
+    }
     Ok(Outcome::Complete)
+}
+
+/// Shows what is left of the last job, if the command would go on with it.
+fn show_last(args: &CrawlArgs, frontier: &dyn Frontier, now: Timestamp) -> anyhow::Result<bool> {
+    let jobs = store::ask(frontier.jobs(now))?;
+    let (Some(job), _) = last_of(&jobs, &name(args)?) else { return Ok(false) };
+    let continued = store::ask(continued(args, frontier, job, now))?;
+    if !can_go_on(job, continued, now) {
+        return Ok(false);
+    }
+    let pages = counted(job.progress.queued, "page", "pages");
+    output::tell(format_args!("it would go on with job {:?}: {pages} queued", job.id));
+    let left = continued.limits.pages.map(|pages| pages.saturating_sub(job.progress.tally.fetches));
+    let most = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
+    show_plan(args, frontier, (&job.id, most), now)?;
+    Ok(true)
 }
 
 /// How many pages a dry run shows.
@@ -232,11 +278,11 @@ struct Rehearsed<'a> {
 fn show_plan(
     args: &CrawlArgs,
     frontier: &dyn Frontier,
-    collection: &str,
+    (collection, most): (&str, usize),
     now: Timestamp,
 ) -> anyhow::Result<()> {
-    let filter =
-        PlanFilter { collection: Some(collection.to_owned()), limit: PLANNED, ..PlanFilter::default() };
+    let limit = most.min(PLANNED);
+    let filter = PlanFilter { collection: Some(collection.to_owned()), limit, ..PlanFilter::default() };
     let plan = store::ask(frontier.plan(&filter, now))?;
     let format = if args.json { Format::Jsonl } else { Format::Auto };
     let mut output = Output::new(format, &["at", "priority", "url", "waitsFor", "why"]);

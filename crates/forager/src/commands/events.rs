@@ -83,6 +83,10 @@ impl<'a> From<&'a EventRow> for Row<'a> {
     fn from(row: &'a EventRow) -> Self {
         let or_nothing = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
         let (event, detail) = match &row.event {
+            // What a page is known by says nothing of whether it is there.
+            Event::Changed { from, to, difference } if from == to && !difference.added.is_empty() => {
+                ("changed", difference.added.first().cloned())
+            }
             Event::Changed { from, to, .. } => {
                 ("changed", Some(format!("from {} to {}", or_nothing(from), or_nothing(to))))
             }

@@ -80,6 +80,9 @@ pub(super) fn shown(host: &HostView, is_for_people: bool) -> anyhow::Result<Valu
         if host.settings.blocked_until == Some(Moment::NEVER) {
             row["settings"]["blockedUntil"] = NEVER.into();
         }
+        if let Some(delay) = host.crawl_delay.filter(|_| host.is_slow) {
+            row["crawlDelay"] = format!("{delay} (slow)").into();
+        }
     }
     Ok(row)
 }

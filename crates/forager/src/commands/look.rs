@@ -85,6 +85,9 @@ pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
     let mut output = Output::new(args.format, &[]);
     output.sheet(&sheet)?;
     output.flush()?;
+    if let robots::Why::Unreachable { .. } = ruling.why {
+        anyhow::bail!("robots.txt of {} cannot be had: {}", url.host(), sheet.rule);
+    }
     Ok(Outcome::Complete)
 }
 
@@ -143,7 +146,7 @@ pub(super) fn links_of(seen: &Seen, token: String) -> anyhow::Result<PageLinks> 
         anyhow::bail!("{} is {kind}, and no HTML: it has no links that are followed", seen.url);
     }
     let decoded = encoding::decode_from(&response.body, response.content_type(), Some(seen.url.host()));
-    let options = LinkOptions { product_token: token, ..LinkOptions::default() };
+    let options = LinkOptions { encoding: decoded.encoding, product_token: token, ..LinkOptions::default() };
     Ok(links::extract(&decoded.text, &seen.url, &options))
 }
 
@@ -174,5 +177,8 @@ pub(super) fn links(args: &LookArgs) -> anyhow::Result<Outcome> {
         })?;
     }
     output.flush()?;
+    for problem in page.problems() {
+        output::complain(format_args!("{}: {problem}", seen.url));
+    }
     Ok(Outcome::Complete)
 }

@@ -13,8 +13,18 @@ use crate::store::{self, Missing, Store};
 const LIST_COLUMNS: &[&str] =
     &["id", "state", "priority", "due", "collection", "url", "depth", "risk", "lastFetch"];
 const PLAN_COLUMNS: &[&str] = &["at", "waitsFor", "priority", "collection", "url", "due"];
-const HOST_COLUMNS: &[&str] =
-    &["host", "collection", "queued", "inFlight", "fetched", "failures", "opens", "gate", "settings.delay"];
+const HOST_COLUMNS: &[&str] = &[
+    "host",
+    "collection",
+    "queued",
+    "inFlight",
+    "fetched",
+    "failures",
+    "opens",
+    "gate",
+    "settings.delay",
+    "crawlDelay",
+];
 const STATS_COLUMNS: &[&str] = &[
     "collection",
     "queued",

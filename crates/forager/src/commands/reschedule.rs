@@ -57,8 +57,9 @@ impl TryFrom<serde_json::Value> for Status {
     type Error = String;
 
     fn try_from(value: serde_json::Value) -> Result<Self, String> {
-        let http = value.as_u64().filter(|status| (100..600).contains(status));
-        match (http.and_then(|status| u16::try_from(status).ok()), value.as_str()) {
+        let http =
+            value.as_u64().and_then(|status| u16::try_from(status).ok()).filter(|status| *status >= 100);
+        match (http, value.as_str()) {
             (Some(status), _) => Ok(Self::Http(status)),
             (_, Some("timeout")) => Ok(Self::Timeout),
             (_, Some("network")) => Ok(Self::Network),

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::catalog::Kind;
+use forager_frontier::catalog::{Change, Kind};
 use forager_frontier::verbs::Target;
 use tokio::sync::watch;
 
@@ -17,48 +17,80 @@ use crate::words::counted;
 use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let ended = with_signals(async |signals| {
-        loop {
-            let ended = work(args, signals.clone()).await?;
-            let is_over = *signals.stop.borrow() != Stop::No || ended == Ended::Done;
-            if is_over {
-                return Ok(ended);
-            }
-            output::tell(format_args!("reading the configuration again"));
-        }
-    })?;
+    let ended = with_signals(async |signals| run_until_told(args, signals).await)?;
     Ok(match ended {
         Ended::Stopped(Stop::Now) => Outcome::Forced,
         Ended::Stopped(_) | Ended::Done | Ended::Stuck => Outcome::Complete,
     })
 }
 
-/// Works until it is told to stop, or to read the configuration again.
-async fn work(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
+/// Works until it is told to stop; whenever it is told so, with the configuration read again.
+async fn run_until_told(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
+    let mut config = read(args)?;
+    let mut crawl = open(args, config.clone()).await?;
+    loop {
+        let ended = crawl_all(args, &crawl, signals.clone()).await;
+        crawl.close().await?;
+        let ended = ended?;
+        if *signals.stop.borrow() != Stop::No || ended == Ended::Done {
+            return Ok(ended);
+        }
+        output::tell(format_args!("reading the configuration again"));
+        crawl = open_again(args, &mut config).await?;
+    }
+}
+
+fn read(args: &RunArgs) -> anyhow::Result<Config> {
     let config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
     if config.seeds.is_empty() && !store::is_there(&args.place)? {
         bail!(
             "there is nothing to crawl; write a configuration with \"forager init\", or name one with --config"
         );
     }
-    let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
-    let files = Files::open(args.out.as_deref(), None, None)?;
-    let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
-    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
-    let ended = crawl_all(args, &crawl, signals, files, changes).await;
-    crawl.close().await?;
-    ended
+    Ok(config)
 }
 
-async fn crawl_all(
-    args: &RunArgs,
-    crawl: &Crawl,
-    signals: Signals,
-    files: Files,
-    changes: Option<Changes>,
-) -> anyhow::Result<Ended> {
-    bring_in(crawl).await?;
-    take_back(crawl, args.collection.as_deref()).await?;
+/// Opens the queue, and brings in what the configuration says.
+async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
+    let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
+    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
+    let entered = async {
+        bring_in(&crawl).await?;
+        tell_rest(args, &crawl).await?;
+        take_back(&crawl, args.collection.as_deref()).await
+    };
+    match entered.await {
+        Ok(()) => Ok(crawl),
+        Err(cause) => {
+            crawl.close().await?;
+            Err(cause)
+        }
+    }
+}
+
+/// Opens the queue with the configuration as it is now. One that is broken must not end what runs: it is told, and the
+/// one before counts on.
+async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl> {
+    let opened = async {
+        let new = read(args)?;
+        Ok::<_, anyhow::Error>((open(args, new.clone()).await?, new))
+    };
+    match opened.await {
+        Ok((crawl, new)) => {
+            *config = new;
+            Ok(crawl)
+        }
+        Err(cause) => {
+            output::complain(format_args!("{cause:#}"));
+            output::complain(format_args!("going on with the configuration as it was before"));
+            open(args, config.clone()).await
+        }
+    }
+}
+
+async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
+    let files = Files::open(args.out.as_deref(), None, None)?;
+    let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
     let stats = crawl.frontier.stats(args.collection.as_deref(), crawl.clock.now()).await?;
     let queued = stats.iter().map(|stats| stats.queued).sum();
     let names: Vec<&str> = stats.iter().map(|stats| &*stats.collection).collect();
@@ -110,6 +142,41 @@ async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
             frontier.start(&[Target::Seed(row.seed.url.clone())], now).await?;
         }
     }
+    Ok(())
+}
+
+/// How many things that only the queue has are named.
+const NAMED: usize = 10;
+
+/// Names what only the queue has: whoever takes a seed out of the configuration may think that it is not crawled any more.
+async fn tell_rest(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
+    let Config { collections, profiles, seeds, .. } = &crawl.config;
+    if collections.is_empty() && profiles.is_empty() && seeds.is_empty() {
+        return Ok(()); // whoever has no configuration goes by the queue
+    }
+    let catalog = crawl.frontier.catalog().await?;
+    let rest = apply::difference(&crawl.config, catalog.rows(), true).into_iter();
+    let rest = rest.filter_map(|change| match change {
+        Change::RemoveSeed(url) => Some(format!("seed {url}")),
+        Change::RemoveProfile(id) => Some(format!("profile {id}")),
+        Change::RemoveCollection(id) => Some(format!("collection {id}")),
+        _ => None,
+    });
+    let mut rest: Vec<String> = rest.collect();
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let further = rest.len().saturating_sub(NAMED);
+    rest.truncate(NAMED);
+    if further > 0 {
+        rest.push(format!("{further} more"));
+    }
+    output::tell(format_args!(
+        "not in the configuration, and crawled all the same as long as the queue has them: {}; \"forager apply \
+         --prune{}\" removes them",
+        rest.join(", "),
+        args.place.flags()
+    ));
     Ok(())
 }
 

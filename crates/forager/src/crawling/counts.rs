@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use forager_crawl::PageLine;
+use forager_crawl::{NotFetched, PageLine};
 use forager_frontier::verbs::{Nothing, Outcome};
 use jiff::Timestamp;
 
@@ -54,9 +54,10 @@ impl Counts {
     /// Counts a page.
     pub(crate) fn page(&mut self, page: &PageLine) {
         self.waits_for = None;
+        // What robots.txt forbids is as it should be.
+        self.errors += u64::from(is_failed(page) && page.not_fetched != Some(NotFetched::Robots));
         if page.not_fetched.is_none() {
             self.fetched += 1;
-            self.errors += u64::from(is_failed(page));
             self.gaps.note(page);
         }
         self.queued += page.added as u64;
@@ -71,11 +72,17 @@ impl Counts {
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let rate = *fetched as f64 / self.started.elapsed().as_secs_f64().max(0.001);
         let errors = counted(*errors, "error", "errors");
-        let left = match outlook.and_then(|outlook| outlook.estimate(&self.gaps, *fetched, rate)) {
-            Some(Estimate { seconds, bound }) => {
+        let not_before = match self.waits_for {
+            Some(Nothing::NotDue { until }) => Some(until),
+            _ => None,
+        };
+        let estimate = outlook.and_then(|outlook| outlook.estimate(&self.gaps, (*fetched, rate), not_before));
+        let left = match estimate {
+            // Less than a second is no estimate, but what is left of an old one, or all that is known at the start.
+            Some(Estimate { seconds, bound }) if seconds >= 1.0 => {
                 format!("; about {} left, bound by {bound}", in_time(seconds))
             }
-            None => String::new(),
+            _ => String::new(),
         };
         // What is said last is cut off first on a narrow terminal, and changes most.
         let waits = self.waits();

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::PageLine;
-use forager_frontier::Frontier;
 use forager_frontier::catalog::Limits;
 use forager_frontier::settings::Politeness;
 use forager_frontier::verbs::{HostFilter, HostView, JobView};
+use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 
 use crate::store;
@@ -75,8 +74,10 @@ struct Left {
     queued: u64,
     /// Seconds between two fetches.
     gap: f64,
-    /// Seconds before the first, and what closes the host until then.
+    /// Seconds before the first, and why.
     closed: Option<(f64, String)>,
+    /// Whether its robots.txt asks for a long wait.
+    is_slow: bool,
 }
 
 impl Left {
@@ -86,11 +87,12 @@ impl Left {
     }
 
     fn bound(&self) -> String {
-        let Self { host, queued, gap, closed } = self;
-        let pages = format!("{}, one in {gap:.1}s", counted(*queued, "page", "pages"));
+        let Self { host, queued, gap, closed, is_slow } = self;
+        let why = if *is_slow { " as its robots.txt asks: a slow host" } else { "" };
+        let pages = format!("{}, one in {gap:.1}s{why}", counted(*queued, "page", "pages"));
         match closed {
             Some((seconds, why)) if *seconds > self.seconds() / 2.0 => {
-                format!("{host}: closed for {} ({why}), then {pages}", in_time(*seconds))
+                format!("{host}: {why}, then {pages}")
             }
             _ => format!("{host}: {pages}"),
         }
@@ -103,7 +105,8 @@ pub(crate) struct Outlook {
     collection: String,
     politeness: Politeness,
     limits: Limits,
-    started: Timestamp,
+    /// When the limit of time ends it.
+    time_ends: Option<Timestamp>,
     /// Fetches of the job before this crawl.
     before: u64,
     last: Option<(Instant, Option<Estimate>)>,
@@ -116,14 +119,19 @@ impl Outlook {
             collection: job.id.clone(),
             politeness,
             limits: job.job.limits,
-            started: job.job.started.timestamp(),
+            time_ends: job.job.time_ends().map(Moment::timestamp),
             before: job.progress.tally.fetches,
             last: None,
         }
     }
 
-    /// How long it will take, with so many fetches done, at so many a second.
-    pub(crate) fn estimate(&mut self, gaps: &Gaps, fetched: u64, rate: f64) -> Option<Estimate> {
+    /// How long it will take, with so many fetches done, at so many a second, and nothing due before a time.
+    pub(crate) fn estimate(
+        &mut self,
+        gaps: &Gaps,
+        (fetched, rate): (u64, f64),
+        not_before: Option<Moment>,
+    ) -> Option<Estimate> {
         if let Some((at, estimate)) = self.last.as_ref().filter(|(at, _)| at.elapsed() < GOOD_FOR) {
             return estimate.clone().map(|estimate| Estimate {
                 seconds: (estimate.seconds - at.elapsed().as_secs_f64()).max(0.0),
@@ -138,20 +146,31 @@ impl Outlook {
         };
         // Whoever cannot be asked has nothing to tell; the crawl finds out by itself what is wrong.
         let hosts = store::ask(self.frontier.hosts(&filter, now)).unwrap_or_default();
-        let left = hosts.into_iter().filter(|host| host.queued > 0).map(|host| self.left(gaps, host, now));
+        let left = hosts.into_iter().filter(|host| host.queued > 0);
+        let left = left.map(|host| self.left(gaps, host, not_before, now));
         let estimate = soonest(slowest(left), self.limited(fetched, rate, now));
         self.last = Some((Instant::now(), estimate.clone()));
         estimate
     }
 
-    fn left(&self, gaps: &Gaps, host: HostView, now: Timestamp) -> Left {
+    fn left(&self, gaps: &Gaps, host: HostView, not_before: Option<Moment>, now: Timestamp) -> Left {
         let Politeness { delay, max_delay, .. } = self.politeness;
-        let usual = f64::midpoint(delay.as_secs_f64(), max_delay.as_secs_f64().max(delay.as_secs_f64()));
-        let usual = host.settings.delay.map_or(usual, Interval::as_secs_f64);
-        let closed = host.opens.zip(host.gate).map(|(opens, gate)| {
-            (opens.timestamp().duration_since(now).as_secs_f64().max(0.0), gate.to_string())
+        let (delay, max_delay) = (delay.as_secs_f64(), max_delay.as_secs_f64());
+        let (least, usual) = match host.settings.delay {
+            Some(own) => (own.as_secs_f64(), own.as_secs_f64()),
+            None => (delay, f64::midpoint(delay, max_delay.max(delay))),
+        };
+        // What robots.txt asks for is known from the first page on, and never gone below.
+        let least = host.crawl_delay.map_or(least, |theirs| theirs.as_secs_f64().max(least));
+        let gap = gaps.mean(&host.host).unwrap_or(usual).max(least);
+        let seconds = |at: Moment| at.timestamp().duration_since(now).as_secs_f64().max(0.0);
+        let gate = host.opens.zip(host.gate).map(|(opens, gate)| {
+            (seconds(opens), format!("closed for {} ({gate})", in_time(seconds(opens))))
         });
-        Left { gap: gaps.mean(&host.host).unwrap_or(usual), closed, queued: host.queued, host: host.host }
+        let due = not_before
+            .map(|until| (seconds(until), format!("nothing is due for {}", in_time(seconds(until)))));
+        let closed = gate.into_iter().chain(due).max_by(|one, other| one.0.total_cmp(&other.0));
+        Left { gap, closed, queued: host.queued, is_slow: host.is_slow, host: host.host }
     }
 
     /// When limits end it, whatever is left then.
@@ -166,8 +185,8 @@ impl Outlook {
                 bound: format!("the limit of {}", counted(pages, "page", "pages")),
             });
         }
-        if let Some(time) = self.limits.time {
-            let left = time.as_secs_f64() - now.duration_since(self.started).as_secs_f64();
+        if let Some((time, ends)) = self.limits.time.zip(self.time_ends) {
+            let left = ends.duration_since(now).as_secs_f64();
             limits.push(Estimate { seconds: left.max(0.0), bound: format!("the limit of {time}") });
         }
         limits
@@ -191,8 +210,9 @@ mod tests {
     use super::*;
 
     fn left(host: &str, queued: u64, gap: f64, closed: Option<f64>) -> Left {
-        let closed = closed.map(|seconds| (seconds, "back-off after failures".to_owned()));
-        Left { host: host.to_owned(), queued, gap, closed }
+        let closed = closed
+            .map(|seconds| (seconds, format!("closed for {} (back-off after failures)", in_time(seconds))));
+        Left { host: host.to_owned(), queued, gap, closed, is_slow: gap > 60.0 }
     }
 
     /// Hosts and limits, and how long that takes for which reason.
@@ -203,10 +223,17 @@ mod tests {
         let limit = |seconds| Estimate { seconds, bound: "the limit of 10 pages".to_owned() };
         let (many, slow) = (left("many.test", 100, 3.5, None), left("slow.test", 10, 60.0, None));
         let closed = left("closed.test", 1, 2.0, Some(900.0));
-        let table: [Case<'_>; 6] = [
+        let crawl = left("crawl.test", 10, 90.0, None);
+        let table: [Case<'_>; 7] = [
             ("nothing left", &[], vec![limit(5.0)], None),
             ("one host", &[&many], vec![], Some((350.0, "many.test: 100 pages, one in 3.5s"))),
             ("a slow one", &[&many, &slow], vec![], Some((600.0, "slow.test: 10 pages, one in 60.0s"))),
+            (
+                "one that asks for long waits",
+                &[&many, &crawl],
+                vec![],
+                Some((900.0, "crawl.test: 10 pages, one in 90.0s as its robots.txt asks: a slow host")),
+            ),
             (
                 "one that is closed",
                 &[&many, &closed],

@@ -1,13 +1,14 @@
 //! What a crawl shows while it runs, and the sum of it at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use forager_crawl::{Found, PageLine, Stop, Watcher};
+use forager_core::url::FetchUrl;
+use forager_crawl::{Found, NotFetched, PageLine, Stop, Watcher};
 use forager_frontier::verbs::{Action, Nothing, Outcome};
 use serde::Serialize;
 use tokio::sync::watch;
@@ -17,6 +18,7 @@ use super::counts::{Shared, is_failed};
 use super::log;
 use super::outlook::Outlook;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
+use crate::output;
 
 /// Where the lines of a crawl go.
 #[derive(Default)]
@@ -72,9 +74,9 @@ pub(crate) struct Summary {
     pub(crate) outcomes: BTreeMap<String, u64>,
     /// Why links were not followed and pages not fetched, and how many.
     pub(crate) skipped: BTreeMap<String, u64>,
-    /// What is wrong with sitemaps; `--out` has it one by one.
+    /// What is wrong with sitemaps, and pages of which not all links were seen; `--out` has it one by one.
     #[serde(skip_serializing_if = "is_zero")]
-    pub(crate) sitemap_problems: u64,
+    pub(crate) problems: u64,
     /// Pages that were there.
     #[serde(skip)]
     pub(crate) good: u64,
@@ -103,6 +105,8 @@ pub(crate) struct View {
     /// What went wrong with a file; the crawl is stopped for it.
     trouble: Option<io::Error>,
     changes: Option<Changes>,
+    /// Hosts of pages to start from of which it was told that they cannot be reached; the first few of them.
+    unreachable: HashSet<String>,
     _teller: Teller,
 }
 
@@ -125,6 +129,7 @@ impl View {
             counts,
             flushed: Instant::now(),
             trouble: None,
+            unreachable: HashSet::new(),
             _teller: Teller::start(longest, move || told.get().line(outlook.as_mut())),
         }
     }
@@ -139,6 +144,16 @@ impl View {
             Some(trouble) => Err(trouble).context("cannot write what was fetched"),
             None => Ok(self.summary),
         }
+    }
+
+    /// Whether whoever read what it writes has gone away.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// What was counted, where nobody wants to read the rest.
+    pub(crate) fn leave(self) -> Summary {
+        self.summary
     }
 
     fn write(&mut self, page: &PageLine, found: &[Found]) -> io::Result<()> {
@@ -177,7 +192,7 @@ impl View {
         summary.fetched += u64::from(page.not_fetched.is_none());
         summary.bytes += page.wire_bytes;
         summary.changed += u64::from(page.changed);
-        summary.sitemap_problems += page.problems.len() as u64;
+        summary.problems += page.problems.len() as u64;
         *summary.outcomes.entry(in_words(page)).or_default() += 1;
         if let Some(not_fetched) = page.not_fetched {
             *summary.skipped.entry(not_fetched.to_string()).or_default() += 1;
@@ -192,6 +207,32 @@ impl View {
             summary.bad_starts.push(format!("{}: {why}", page.url));
         }
         self.counts.get().page(page);
+    }
+
+    /// Tells that a page to start from leads out of scope: the crawl would end there without a word.
+    fn tell_astray(page: &PageLine, found: &[Found]) {
+        let Some(target) = page.redirect.as_ref().filter(|_| page.depth == 0) else { return };
+        let is_it = |link: &&Found| link.url == *target && link.action == Action::Ignored;
+        if let Some(link) = found.iter().find(is_it) {
+            let (url, rule) = (&page.url, &link.rule);
+            output::complain(format_args!(
+                "{url} redirects to {target}, which is not followed: {rule}; start from there, or widen the scope"
+            ));
+        }
+    }
+
+    /// Tells at once that a page to start from cannot be reached: whoever mistyped it need not wait for the end.
+    fn tell_unreachable(&mut self, page: &PageLine) {
+        let is_out_of_reach = page.status.is_none() && page.not_fetched != Some(NotFetched::Robots);
+        let Some(error) = page.error.as_ref().filter(|_| page.depth == 0 && is_out_of_reach) else { return };
+        let Ok(url) = FetchUrl::parse(&page.url) else { return };
+        if self.unreachable.len() < NAMED && self.unreachable.insert(url.host().to_owned()) {
+            let next = match (page.outcome, page.due) {
+                (Some(Outcome::Again), Some(due)) => format!("; it is tried again at {due}"),
+                _ => String::new(),
+            };
+            output::tell(format_args!("{}: {error}{next}", page.url));
+        }
     }
 }
 
@@ -218,6 +259,8 @@ struct Skipped<'a> {
 impl Watcher for View {
     fn page(&mut self, page: &PageLine, found: &[Found]) {
         self.count(page, found);
+        self.tell_unreachable(page);
+        Self::tell_astray(page, found);
         if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
             && let Err(cause) = changes.tell(page)
         {

@@ -8,7 +8,7 @@ use super::world::*;
 use crate::catalog::Change;
 use crate::entry::{State, Token, Visit};
 use crate::moment::Moment;
-use crate::verbs::{Completed, Difference, Event, FetchError, Outcome, Report};
+use crate::verbs::{Completed, Difference, Event, FetchError, Outcome, Presence, Report};
 
 const HOME: &str = "https://a.example/";
 
@@ -235,13 +235,65 @@ pub async fn retry_after_lengthens_the_wait_and_never_shortens_it(world: World) 
 }
 
 pub async fn a_profile_says_how_often_at_most(world: World) {
-    for (time, code) in [("1h", 200), ("30 days", 200), ("30 days", 500), ("30 days", 404)] {
+    let codes = [200, 404, 410, 403, 500, 502, 999];
+    for (time, code) in ["2m", "1h", "30 days"].into_iter().flat_map(|time| codes.map(|code| (time, code))) {
         let mut world = site(world.another()).await;
         let every = changed_profile("c", "c", |profile| profile.every = Some(interval(time)));
         world.configure([every]).await;
         let done = world.fetch_status(code).await;
         assert_eq!(done.due, Some(world.later(time)), "every {time}, {code}: {}", done.rule);
+        let again = when_due(&mut world, status(code)).await;
+        assert_eq!(again.due, Some(world.later(time)), "every {time}, {code} again: {}", again.rule);
     }
+}
+
+pub async fn who_asks_for_a_longer_wait_than_the_profile_gets_it(world: World) {
+    for (asked, want) in [("30s", "5m"), ("3h", "3h"), ("9000h", "720h")] {
+        let mut world = site(world.another()).await;
+        let every = changed_profile("c", "c", |profile| profile.every = Some(interval("5m")));
+        world.configure([every]).await;
+        let leased = world.lease_one().await;
+        let report = Report { retry_after: Some(interval(asked)), ..answered(leased.token, 503) };
+        let done = world.complete(report).await;
+        assert_eq!(done.due, Some(world.later(want)), "the server asks for {asked}: {}", done.rule);
+        let because = world.explain("c", HOME).await.due.unwrap().because;
+        assert!(because.starts_with("503: every 5m (c)"), "{because}");
+    }
+}
+
+pub async fn a_page_that_is_gone_and_one_that_is_back_have_changed(world: World) {
+    let steps: [(u16, Option<Presence>); 12] = [
+        (404, None), // it never was there
+        (200, None),
+        (304, None),
+        (404, Some(Presence::Gone)),
+        (410, None),
+        (500, None),
+        (404, None),
+        (304, Some(Presence::Back)),
+        (403, None),
+        (200, None),
+        (410, Some(Presence::Gone)),
+        (200, Some(Presence::Back)),
+    ];
+    let mut world = site(world).await;
+    let mut events = Vec::new();
+    for (number, (code, want)) in steps.into_iter().enumerate() {
+        let before = world.the_entry("c", HOME).await.record;
+        let done = when_due(&mut world, status(code)).await;
+        assert_eq!((done.presence, done.changed), (want, want.is_some()), "step {number}: {code}");
+        let record = world.the_entry("c", HOME).await.record;
+        assert_eq!(record.last_changed, before.last_changed, "nothing is learned of it");
+        assert_eq!(record.history.last().unwrap().changed, want.is_some(), "step {number}: {code}");
+        events.extend(want.map(|presence| Difference::default().with(Some(presence))));
+    }
+    let told = world.events().await.into_iter().map(|row| row.event);
+    let told = told.map(|event| match event {
+        Event::Changed { difference, .. } => difference,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(told.collect::<Vec<_>>(), events);
+    assert_eq!(world.stats("c").await.tally.changes, 4);
 }
 
 pub async fn disabled_meanwhile_postpones_and_never_removes(world: World) {
@@ -320,14 +372,17 @@ pub async fn failures_do_not_count_down(world: World) {
 }
 
 pub async fn a_limited_page_is_tried_again_so_often_and_then_given_up(world: World) {
-    let cases: [(&str, ReportOf, u32); 8] = [
+    let cases: [(&str, ReportOf, u32); 11] = [
         ("429", Box::new(status(429)), 3),
         ("503", Box::new(status(503)), 3),
         ("500", Box::new(status(500)), 5),
         ("502", Box::new(status(502)), 5),
         ("timeout", Box::new(error(FetchError::Timeout)), 5),
         ("network", Box::new(error(FetchError::Network)), 5),
+        ("damaged", Box::new(error(FetchError::Damaged)), 5),
         ("403", Box::new(status(403)), 0),
+        ("600", Box::new(status(600)), 0),
+        ("999", Box::new(status(999)), 0),
         ("robots", Box::new(error(FetchError::Robots)), 0),
     ];
     for (name, report, tries) in cases {
@@ -352,6 +407,21 @@ pub async fn a_limited_page_is_tried_again_so_often_and_then_given_up(world: Wor
         world.pass("1000 days");
         assert_eq!(world.lease(1).await, [], "{name}");
         world.counts_equal_a_scan("c").await;
+    }
+}
+
+pub async fn a_damaged_page_is_no_fault_of_its_host_and_its_links_count_when_it_is_given_up(world: World) {
+    let mut world = limited(world, 1).await;
+    for number in 1..=6 {
+        let links = vec![link("https://a.example/x")];
+        let damaged = |token: Token| Report { links, ..error(FetchError::Damaged)(token) };
+        let done = when_due(&mut world, damaged).await;
+        let host = world.host("a.example").await;
+        assert_eq!((host.failures, host.gate), (0, None), "try {number}");
+        let is_last = number == 6;
+        assert_eq!(done.outcome, if is_last { Outcome::Failed } else { Outcome::Again }, "try {number}");
+        assert_eq!(world.entry("c", "https://a.example/x").await.is_some(), is_last, "try {number}");
+        assert_eq!(done.found.len(), usize::from(is_last), "try {number}");
     }
 }
 
@@ -388,9 +458,11 @@ pub async fn history_keeps_the_last_fetches_oldest_first(world: World) {
 pub async fn a_report_without_status_or_error_is_refused(world: World) {
     let mut world = site(world).await;
     let leased = world.lease_one().await;
-    let done = world.complete(Report { token: leased.token.0, ..Report::default() }).await;
-    assert_eq!(done.outcome, Outcome::Refused);
-    assert_eq!(world.the_entry("c", HOME).await.state, State::Leased, "and the lease is held on");
+    for status in [None, Some(0), Some(99)] {
+        let done = world.complete(Report { token: leased.token.0, status, ..Report::default() }).await;
+        assert_eq!(done.outcome, Outcome::Refused, "{status:?}");
+        assert_eq!(world.the_entry("c", HOME).await.state, State::Leased, "and the lease is held on");
+    }
     assert_eq!(world.complete(ok(leased.token, "x")).await.outcome, Outcome::Again);
 }
 

@@ -228,3 +228,20 @@ pub async fn asking_about_what_cannot_be_is_an_error(world: World) {
     let error = world.frontier().explain("c", "mailto:x", world.now).await.unwrap_err();
     assert!(error.to_string().contains("mailto:x"), "{error}");
 }
+
+pub async fn what_was_postponed_says_why(world: World) {
+    let mut world = site(world, Order::Hierarchy).await;
+    world.configure([Change::EnableProfile("c".into(), false)]).await;
+    assert_eq!(world.lease(1).await, []);
+    let at = world.moment();
+    world.pass("10m");
+    world.configure([Change::EnableProfile("c".into(), true)]).await;
+    assert_eq!(world.lease(1).await, [], "it waits for the time that it was given");
+    world.reopen();
+    let due = world.explain("c", HOME).await.due.unwrap();
+    assert_eq!(due.because, format!("postponed at {at}: 6: only in scope of disabled profiles (c)"));
+    world.pass_until(due.at);
+    world.fetch("x").await;
+    let because = world.explain("c", HOME).await.due.unwrap().because;
+    assert!(because.starts_with("it was fetched at "), "{because}");
+}

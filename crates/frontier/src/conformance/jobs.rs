@@ -4,7 +4,7 @@ use forager_core::order::Order;
 
 use super::World;
 use super::world::*;
-use crate::catalog::{Change, Limits};
+use crate::catalog::{Change, CollectionSpec, Job, Kind, Limits};
 use crate::entry::State;
 use crate::error::Error;
 use crate::verbs::{Action::*, Event, JobState, JobView, NewJob, Nothing, Steer, Target};
@@ -137,6 +137,26 @@ pub async fn a_job_ends_after_so_long(mut world: World) {
     assert_eq!(the_job(&mut world).await.state, JobState::Running, "one is still under way");
     world.complete(ok(leased.token, "x")).await;
     assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Finished, 1));
+}
+
+pub async fn time_at_which_nobody_works_does_not_count(mut world: World) {
+    started(&mut world, Limits { time: Some(interval("1h")), ..Limits::default() }).await;
+    world.find("j", HOME, ["https://a.example/1", "https://a.example/2"]).await;
+    world.pass("10m");
+    world.fetch("x").await;
+    world.pass("24h");
+    assert_eq!(world.lease(9).await, [], "nobody has told that nobody worked");
+    assert_eq!(the_job(&mut world).await.state, JobState::Finished);
+    let job = Job { idle: interval("24h"), ..the_job(&mut world).await.job };
+    let spec = CollectionSpec { job: Some(job), ..CollectionSpec::new("j", Kind::Planned) };
+    world.configure([Change::SetCollection(spec)]).await;
+    world.reopen();
+    let view = the_job(&mut world).await;
+    assert_eq!((view.state, view.job.idle), (JobState::Running, interval("24h")));
+    world.fetch("x").await;
+    world.pass("50m");
+    assert_eq!(world.lease(9).await, [], "the hour is over");
+    assert_eq!(the_job(&mut world).await.state, JobState::Finished);
 }
 
 /// Nobody reports then, so the first call after its time has to say it.

@@ -289,3 +289,15 @@ pub async fn a_wait_that_several_share_is_not_given_back_by_one(mut world: World
     world.complete(no_answer(alone.token, FetchError::Robots)).await;
     assert_eq!(world.host("k").await.opens.unwrap_or_default(), Moment::ZERO);
 }
+
+pub async fn a_host_that_asks_for_long_waits_is_slow_and_neither_dropped_nor_hurried(world: World) {
+    for (asked, slow) in [("1s", false), ("1m", false), ("61s", true), ("24h", true)] {
+        let mut world = pages(world.another(), 1).await;
+        world.note([crawl_delay(asked)]).await;
+        let host = world.host(HOST).await;
+        assert_eq!((host.crawl_delay, host.is_slow), (Some(interval(asked)), slow), "{asked}");
+        world.lease_one().await;
+        let opens = world.host(HOST).await.opens;
+        assert!(opens >= Some(world.later(asked)), "{asked}: {opens:?}");
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forager_core::scope::after_fetch::{self, Fate, after_fetch};
 use forager_core::scope::before_fetch::Rule;
-use forager_core::sentinel::schedule::{Failure, next_scan, next_try};
+use forager_core::sentinel::schedule::{Failure, Reason, next_scan, next_try};
 use forager_core::time::Interval;
 use rand_pcg::Pcg64;
 
@@ -19,7 +19,9 @@ use crate::entry::{EntryId, Lease, Record, Standing, State, Token, Validators, V
 use crate::error::Result;
 use crate::host::{Host, to_millis};
 use crate::moment::Moment;
-use crate::verbs::{Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Report};
+use crate::verbs::{
+    Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Presence, Report,
+};
 
 /// Takes back the leases that have run out. An entry that is taken and never reported too often is
 /// treated as one that cannot be fetched: it may be what kills the workers.
@@ -157,6 +159,7 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
             token,
             outcome: Outcome::Refused,
             changed: false,
+            presence: None,
             due: None,
             rule: rule.into(),
             found: Vec::new(),
@@ -166,13 +169,13 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
             continue;
         };
         let Some(result) = FetchResult::of(report) else {
-            answers.push(refused("the report has neither an error nor a status from 100 to 599"));
+            answers.push(refused("the report has neither an error nor a status of at least 100"));
             continue;
         };
         let done = Done { catalog: &catalog, collection, report, result, now };
         let (url, mut record) = tx.load(lease.entry)?;
         // While the page still stands where it was found.
-        let found = done.take_in_links(tx, &url)?;
+        let found = if done.counts_links(tx, &record) { done.take_in_links(tx, &url)? } else { Vec::new() };
         let mut standing = standing;
         if !found.is_empty() {
             // It may have found itself.
@@ -197,7 +200,7 @@ enum FetchResult {
     Refused,
     /// The host failed: 5xx, or no answer.
     Failed { by_host: bool },
-    /// The page cannot be had: another 4xx, or our own limits.
+    /// The page cannot be had: another 4xx, a status that HTTP does not know, or our own limits.
     Dead,
     /// It must not be fetched, so that nothing was asked of the host.
     Forbidden,
@@ -209,18 +212,18 @@ impl FetchResult {
     fn of(report: &Report) -> Option<Self> {
         Some(match (report.error, report.status) {
             (Some(FetchError::Timeout | FetchError::Network), _) => Self::Failed { by_host: true },
+            (Some(FetchError::Damaged), _) => Self::Failed { by_host: false },
             (Some(FetchError::Robots | FetchError::Address), _) => Self::Forbidden,
             (Some(FetchError::Unreachable), _) => Self::Unknown,
             (Some(FetchError::Refused), _) => Self::Dead,
             (None, Some(404 | 410)) => Self::NotFound,
             (None, Some(429 | 503)) => Self::Refused,
-            (None, Some(status)) if !(100..=599).contains(&status) => return None,
+            (None, Some(..100) | None) => return None,
             (None, Some(status)) => match Failure::of_status(status) {
                 Some(Failure::Transient) => Self::Failed { by_host: false },
                 Some(Failure::Dead) => Self::Dead,
                 None => Self::Page { is_same: status == 304 },
             },
-            (None, None) => return None,
         })
     }
 
@@ -289,13 +292,14 @@ impl<'c> Done<'c, '_> {
         self.charge_host(tx, &standing, lease.token);
         self.log(tx, &standing, url);
         let before = record.clone();
-        let changed = self.learn(&mut record);
+        let presence = self.presence(&before);
+        let changed = self.learn(&mut record, presence);
         self.judge_dates(tx, &standing, &mut record, changed);
         let next = self.decide(tx, url, &mut standing, &before, &mut record);
         self.count(tx, changed);
         if changed {
             let (from, to) = (before.fingerprint.clone(), record.fingerprint.clone());
-            let difference = self.report.difference.clone();
+            let difference = self.report.difference.clone().with(presence);
             tx.emit(self.now, &self.collection.spec.id, url, Event::Changed { from, to, difference });
         }
         let rule = match next.rule {
@@ -303,10 +307,30 @@ impl<'c> Done<'c, '_> {
             Why::Text(text) => text,
         };
         let (outcome, due) = (next.outcome, next.due);
-        let completed = Completed { token: lease.token, outcome, changed, due, rule, found: Vec::new() };
+        let (token, found) = (lease.token, Vec::new());
+        let completed = Completed { token, outcome, changed, presence, due, rule, found };
         self.keep_text(tx, url, outcome, &before);
         self.write(tx, lease.entry, url, standing, record, &completed)?;
         Ok(completed)
+    }
+
+    /// Whether the links of the page count. Those of a damaged one may be cut short: they do when no better ones will
+    /// come.
+    fn counts_links<T: Tx>(&self, tx: &T, before: &Record) -> bool {
+        let is_last = before.length.is_some() && before.errors >= self.tries(tx);
+        self.report.error != Some(FetchError::Damaged) || is_last
+    }
+
+    /// How often a page with a limited number of fetches is tried again after this.
+    fn tries<T: Tx>(&self, tx: &T) -> u32 {
+        let retry = tx.settings().retry;
+        match self.result {
+            FetchResult::Refused => retry.refused,
+            FetchResult::Failed { .. } | FetchResult::Unknown => retry.failed,
+            FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead | FetchResult::Forbidden => {
+                0
+            }
+        }
     }
 
     /// Takes in what was found on the page.
@@ -382,13 +406,25 @@ impl<'c> Done<'c, '_> {
         Ok(())
     }
 
-    /// Takes over what the fetch has taught. Returns whether the page had changed.
-    fn learn(&self, record: &mut Record) -> bool {
+    /// Whether a page that was there is gone, or one that was gone is there again. Clients of a plain collection count
+    /// nothing, so that this cannot be told there.
+    fn presence(&self, before: &Record) -> Option<Presence> {
+        let is_known = before.scans > 0 && self.collection.spec.kind == Kind::Planned;
+        match self.result {
+            FetchResult::NotFound if is_known && before.not_found == 0 => Some(Presence::Gone),
+            FetchResult::Page { .. } if is_known && before.not_found > 0 => Some(Presence::Back),
+            _ => None,
+        }
+    }
+
+    /// Takes over what the fetch has taught. Returns whether the page had changed; one that is gone has, but that
+    /// teaches nothing of how often its content does.
+    fn learn(&self, record: &mut Record, presence: Option<Presence>) -> bool {
         record.abandoned = 0;
         record.due_because = None;
         let FetchResult::Page { is_same } = self.result else {
-            self.remember(record, false);
-            return false;
+            self.remember(record, presence.is_some());
+            return presence.is_some();
         };
         let given = self.report.fingerprint.as_deref().filter(|_| !is_same).map(bounded);
         let differs = matches!((&given, &record.fingerprint), (Some(new), Some(old)) if new != old);
@@ -396,6 +432,7 @@ impl<'c> Done<'c, '_> {
         record.learn(record.evidence().after_scan(changed, self.now.timestamp()));
         record.fingerprint = given.or_else(|| record.fingerprint.take());
         record.validators = validators_after(&record.validators, &self.report.validators, is_same);
+        let changed = changed || presence.is_some();
         self.remember(record, changed);
         changed
     }
@@ -494,12 +531,32 @@ impl<'c> Done<'c, '_> {
         if record.length.is_some() && self.result != FetchResult::NotFound {
             return self.retry(tx, url, record, at_least);
         }
+        if let (Rule::TooEarly { profile, every }, Some(due)) = (rule, not_before)
+            && self.result != FetchResult::Forbidden
+        {
+            return self.as_often_as_said(profile, every, due, record);
+        }
         let failures = record.errors.max(record.not_found).saturating_sub(1);
         let next = next_try(failure, failures, self.report.retry_after, learned, &settings.sentinel, now);
         let reasons: Vec<String> = next.reasons.iter().map(ToString::to_string).collect();
         let because = format!("{}: {}", self.words(), reasons.join("; "));
         record.due_because = Some(because.clone());
         let due = at_least(Moment::due(next.due, self.now));
+        Next { outcome: Outcome::Again, due: Some(due), rule: Why::Text(because.into()) }
+    }
+
+    /// A failed fetch of a page whose profile says how often it is fetched: that holds, for whoever says so wants to know
+    /// soon when the page is there again. Its host is spared all the same.
+    fn as_often_as_said(&self, profile: &str, every: Interval, due: Moment, record: &mut Record) -> Next<'c> {
+        let mut because = format!("{}: every {every} ({profile})", self.words());
+        let asked = self.report.retry_after.map(|asked| asked.min(LONGEST_PAUSE));
+        let asked = asked.map(|asked| (asked, Moment::due(asked.after(self.now.timestamp()), self.now)));
+        let later = asked.filter(|(_, until)| *until > due);
+        if let Some((asked, _)) = later {
+            because = format!("{because}; {}", Reason::RetryAfter(asked));
+        }
+        record.due_because = Some(because.clone());
+        let due = later.map_or(due, |(_, until)| until);
         Next { outcome: Outcome::Again, due: Some(due), rule: Why::Text(because.into()) }
     }
 
@@ -511,14 +568,7 @@ impl<'c> Done<'c, '_> {
         record: &mut Record,
         at_least: impl Fn(Moment) -> Moment,
     ) -> Next<'c> {
-        let retry = tx.settings().retry;
-        let tries = match self.result {
-            FetchResult::Refused => retry.refused,
-            FetchResult::Failed { .. } | FetchResult::Unknown => retry.failed,
-            FetchResult::Page { .. } | FetchResult::NotFound | FetchResult::Dead | FetchResult::Forbidden => {
-                0
-            }
-        };
+        let (retry, tries) = (tx.settings().retry, self.tries(tx));
         let failures = record.errors;
         if failures > tries {
             let after = match tries {

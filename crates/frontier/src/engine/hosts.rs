@@ -209,6 +209,8 @@ fn view<T: Tx>(tx: &T, id: HostId, [queued, _, done, failed]: Counts, now: Momen
         opens: (!is_open && opens.at < Moment::NEVER).then_some(opens.at),
         gate: opens.gate.filter(|_| !is_open),
         sitemap_dates: host.sitemap_dates,
+        crawl_delay: host.crawl_delay,
+        is_slow: host.is_slow(),
         settings: host.settings.clone(),
     }
 }

@@ -1,6 +1,7 @@
 //! Jobs: collections that end.
 
 use forager_core::scope::Seed;
+use forager_core::time::Interval;
 use forager_core::url::Identity;
 
 use super::catalog::{replace, start};
@@ -18,7 +19,8 @@ pub(crate) fn start_job<T: Tx>(tx: &mut T, job: &NewJob, now: Moment) -> Result<
         return Err(Error::Configuration(format!("job {:?} has no URL to start from", job.id)));
     }
     let mut draft = Draft::of(tx.catalog().rows());
-    let state = Job { started: now, steering: Steering::Running, finished: None, limits: job.limits };
+    let (limits, idle) = (job.limits, Interval::default());
+    let state = Job { started: now, steering: Steering::Running, finished: None, limits, idle };
     let spec = CollectionSpec { job: Some(state), ..CollectionSpec::new(&job.id, Kind::Planned) };
     let mut profile = job.profile.clone();
     (profile.id, profile.collection) = (job.id.clone(), job.id.clone());

@@ -101,10 +101,10 @@ impl Eligible {
 /// How many entries a collection may still hand out.
 pub(super) fn remaining<T: Tx>(tx: &T, row: &CollectionRow, now: Moment) -> u64 {
     let Some(job) = row.spec.job else { return u64::MAX };
-    let Limits { pages, bytes, time } = job.limits;
+    let Limits { pages, bytes, .. } = job.limits;
     let tally = tx.tally(row.number);
-    let is_over = time.is_some_and(|time| job.started.after(time) <= now)
-        || bytes.is_some_and(|bytes| tally.bytes >= bytes);
+    let is_over =
+        job.time_ends().is_some_and(|end| end <= now) || bytes.is_some_and(|bytes| tally.bytes >= bytes);
     if is_over {
         return 0;
     }
@@ -284,6 +284,8 @@ impl<'c> Counter<'c> {
             ScopeAction::Postpone { due } => {
                 standing.due = Moment::due(due, self.now);
                 tx.set_standing(id, *standing);
+                let because = Some(format!("postponed at {}: {rule}", self.now));
+                tx.set_record(id, Record { due_because: because, ..record.clone() });
                 Ok(None)
             }
             ScopeAction::Remove => {

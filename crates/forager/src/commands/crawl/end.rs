@@ -68,8 +68,11 @@ impl End {
 
     /// Tells what is left and how to go on, or what went wrong.
     pub(super) fn tell(self, crawled: &Crawled) {
-        let Crawled { job, left, summary, .. } = crawled;
-        let pages = format!("{} left", counted(*left, "page is", "pages are"));
+        let Crawled { job, left, summary, place, .. } = crawled;
+        let pages = match left {
+            0 => "no page is left".to_owned(),
+            left => format!("{} left", counted(*left, "page is", "pages are")),
+        };
         match self {
             Self::Failed => {
                 output::complain(format_args!("nothing could be fetched, for {self}:"));
@@ -77,6 +80,7 @@ impl End {
                     output::complain(format_args!("  {start}"));
                 }
             }
+            Self::Stopped(_) if *left == 0 => output::tell(format_args!("{pages}")),
             Self::Stopped(_) => output::tell(format_args!("{pages}; the same command goes on with them")),
             Self::Pages(_) => output::tell(format_args!(
                 "{self} is reached, and {pages}; the same command with a higher --limit, or without it, goes on with them"
@@ -85,17 +89,17 @@ impl End {
                 "{self} is reached, and {pages}; the same command with more --bytes, or without, goes on with them"
             )),
             Self::Time(_) => output::tell(format_args!(
-                "{self} is reached, and {pages}; the same command without --time goes on with them"
+                "{self} is reached, and {pages}; the same command with more --time, or without, goes on with them"
             )),
             Self::Stuck => output::complain(format_args!(
-                "{pages}, at hosts that are blocked or at their limit; \"forager queue hosts --collection {job}\" \
+                "{pages}, at hosts that are blocked or at their limit; \"forager queue hosts --collection {job}{place}\" \
                  names them"
             )),
             Self::Done => {}
         }
         output::tell(format_args!(
-            "\"forager queue list --collection {job}\" shows its pages, \"forager explain URL --collection {job}\" \
-             why one was fetched or not"
+            "\"forager queue list --collection {job}{place}\" shows its pages, \"forager explain URL --collection \
+             {job}{place}\" why one was fetched or not"
         ));
     }
 }
