@@ -2,6 +2,8 @@
 
 mod changes;
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::mem;
 
 use anyhow::bail;
@@ -26,6 +28,13 @@ use crate::store::{self, Lazy, Missing};
 use crate::words::counted;
 
 const BATCHES: Batches = Batches { size: 1000, eager: false };
+
+/// A URL of a collection, as a number.
+fn hash(collection: &str, url: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (collection, url).hash(&mut hasher);
+    hasher.finish()
+}
 
 enum Item {
     /// What follows belongs elsewhere if this is not understood.
@@ -54,7 +63,10 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
             _ => import.take(lazy, items, told),
         };
         let mut summary = for_each_batch(input, &mut output, BATCHES, read, is_header, call)?;
-        summary.tell(&mut output, |told| import.begin(lazy, told))?;
+        summary.tell(&mut output, |told| {
+            import.begin(lazy, told)?;
+            import.find_sources(lazy)
+        })?;
         let imported = Imported { added: import.added, present: import.present, bad: summary.bad };
         tell(&imported, &mut output)?;
         Ok(summary.outcome())
@@ -132,12 +144,17 @@ struct Import<'a> {
     has_begun: bool,
     added: u64,
     present: u64,
+    /// The URLs that have come, by their hashes.
+    seen: HashSet<u64>,
+    /// Entries whose source had not come when they did: several processes number what they find side by side.
+    early: Vec<(String, Image)>,
 }
 
 impl<'a> Import<'a> {
     fn new(wanted: Option<&'a str>) -> Self {
         let (waiting, target) = (Vec::new(), Target::Unknown);
-        Self { wanted, first: None, waiting, target, has_begun: false, added: 0, present: 0 }
+        let (seen, early) = (HashSet::new(), Vec::new());
+        Self { wanted, first: None, waiting, target, has_begun: false, added: 0, present: 0, seen, early }
     }
 
     /// Takes in a line about a collection.
@@ -231,12 +248,32 @@ impl<'a> Import<'a> {
             Item::Header(..) => None,
         });
         let images: Vec<Image> = images.collect();
+        let id = id.to_owned();
+        self.seen.extend(images.iter().map(|image| hash(&id, &image.url)));
+        let is_early = |image: &&Image| {
+            image.source.as_ref().is_some_and(|source| !self.seen.contains(&hash(&id, source)))
+        };
+        self.early.extend(images.iter().filter(is_early).map(|image| (id.clone(), image.clone())));
         let store = lazy.get()?;
-        let new = store::ask(store.frontier.import(id, &images, store.now))?;
+        let new = store::ask(store.frontier.import(&id, &images, store.now))?;
         let added = new.iter().filter(|&&is_new| is_new).count() as u64;
         self.has_begun = true;
         self.added += added;
         self.present += new.len() as u64 - added;
+        Ok(())
+    }
+
+    /// Takes in once more what came before its source, so that it is known where it was found.
+    fn find_sources(&mut self, lazy: &mut Lazy<'_>) -> anyhow::Result<()> {
+        let early = mem::take(&mut self.early);
+        for run in early.chunk_by(|(one, _), (other, _)| one == other) {
+            for images in run.chunks(BATCHES.size) {
+                let id = &images[0].0;
+                let images: Vec<Image> = images.iter().map(|(_, image)| image.clone()).collect();
+                let store = lazy.get()?;
+                store::ask(store.frontier.import(id, &images, store.now))?;
+            }
+        }
         Ok(())
     }
 

@@ -46,6 +46,24 @@ async fn export(world: &mut World, collection: &str) -> Vec<Image> {
     world.frontier().export(collection, None, usize::MAX, world.now).await.unwrap()
 }
 
+pub async fn a_source_that_comes_later_is_known_when_its_finds_come_again(world: World) {
+    let mut from = world.another();
+    lived(&mut from, Order::Hierarchy).await;
+    let mut to = world.another();
+    configured(&mut to, Order::Hierarchy).await;
+    to.now = from.now;
+    let mut images = export(&mut from, "c").await;
+    assert!(images.iter().any(|image| image.source.is_some()), "some were found on others");
+    images.reverse();
+    to.frontier().import("c", &images, to.now).await.unwrap();
+    to.reopen();
+    let told = to.frontier().import("c", &images, to.now).await.unwrap();
+    assert!(told.iter().all(|new| !new), "they are there already");
+    for image in images {
+        assert_eq!(to.the_entry("c", &image.url).await.source, image.source, "{}", image.url);
+    }
+}
+
 pub async fn what_is_imported_equals_what_was_exported(world: World) {
     for order in Order::ALL {
         let mut from = world.another();

@@ -99,14 +99,21 @@ fn take_in<T: Tx>(
     let invalid = |cause: forager_core::url::UrlError| Error::Configuration(cause.to_string());
     let (own_key, identity) = known_by(catalog, row, &image.url).map_err(invalid)?;
     let key = if is_plain { image.key.clone() } else { own_key };
-    if find_by(tx, row, &key, &identity)?.is_some() {
-        return Ok(false);
-    }
-    let mut record = image.record.clone();
-    record.origin.source = match image.source.as_deref().map(|source| known_by(catalog, row, source)) {
+    let source = match image.source.as_deref().map(|source| known_by(catalog, row, source)) {
         Some(Ok((key, identity))) => find_by(tx, row, &key, &identity)?.map(|(_, source)| source),
         Some(Err(_)) | None => None,
     };
+    if let Some((_, entry)) = find_by(tx, row, &key, &identity)? {
+        let (_, mut record) = tx.load(entry)?;
+        if record.origin.source.is_none() && source.is_some() {
+            // The page that it was found on has come later.
+            record.origin.source = source;
+            tx.set_record(entry, record);
+        }
+        return Ok(false);
+    }
+    let mut record = image.record.clone();
+    record.origin.source = source;
     let seed = image.seed.as_deref().filter(|_| !is_plain).and_then(|seed| Identity::parse(seed).ok());
     let seed = seed.and_then(|seed| catalog.seed_number(&seed));
     let queue = tx.queue(row.number, &key, is_plain);

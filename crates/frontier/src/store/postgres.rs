@@ -22,7 +22,7 @@ mod wake;
 mod wants;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use deadpool_postgres::PoolError;
@@ -35,7 +35,7 @@ pub use address::PostgresOptions;
 pub use migrate::{Applied, Migration};
 
 use self::address::tls;
-use self::failure::{Failure, describe, is_about_tables, is_conflict, is_lost};
+use self::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost};
 use self::loaded::{Changes, Loaded};
 use self::numbers::{Numbered, Taken};
 use self::session::{Session, Statement};
@@ -57,6 +57,8 @@ pub struct Postgres {
     catalog: RwLock<Known>,
     latest: Mutex<Latest>,
     numbers: [Mutex<VecDeque<i64>>; Numbered::ALL.len()],
+    /// Whether numbers of a kind were taken before.
+    has_taken: [AtomicBool; Numbered::ALL.len()],
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -167,6 +169,7 @@ impl Postgres {
             catalog: RwLock::new(Known { version: -1, catalog }),
             latest: Mutex::default(),
             numbers: Default::default(),
+            has_taken: Default::default(),
             tasks: Vec::new(),
             shared,
         };
@@ -484,6 +487,9 @@ impl Postgres {
                 Ok(())
             }
             Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) if is_lost(&cause) => {
+                self.shared.pause(attempt, &describe(&cause)).await
+            }
+            Failure::Database(cause) if is_late(&cause) => {
                 self.shared.pause(attempt, &describe(&cause)).await
             }
             Failure::Database(cause) => {

@@ -70,6 +70,11 @@ pub(super) fn is_about_tables(cause: &PgError) -> bool {
     })
 }
 
+/// Whether a statement took too long, most often because somebody else holds what it needs: nothing of it was done.
+pub(super) fn is_late(cause: &PgError) -> bool {
+    cause.code() == Some(&SqlState::QUERY_CANCELED)
+}
+
 /// Whether others got in the way, so that it may work the next time.
 pub(super) fn is_conflict(cause: &PgError) -> bool {
     cause.code().is_some_and(|code| {

@@ -1,6 +1,7 @@
 //! Numbers for what is made: each process sets some aside, so that it need not ask for every one.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use tokio_postgres::types::Type;
@@ -107,7 +108,10 @@ impl Postgres {
             if missing == 0 {
                 continue;
             }
-            let count = i64::try_from(missing.max(self.shared.options.number_block)).unwrap_or(i64::MAX);
+            // Whoever asks once may not ask again: what a short command sets aside is lost.
+            let is_first = !self.has_taken[kind as usize].swap(true, Ordering::Relaxed);
+            let block = if is_first { 1 } else { self.shared.options.number_block };
+            let count = i64::try_from(missing.max(block)).unwrap_or(i64::MAX);
             let sequence = format!("{}.{}", quoted(&self.shared.options.schema), kind.sequence());
             let rows = session.query(NUMBERS, &[(&sequence, Type::TEXT), (&count, Type::INT8)]).await?;
             let mut numbers = Vec::new();

@@ -65,7 +65,7 @@ impl Shared {
         let since = *attempt.since.get_or_insert_with(std::time::Instant::now);
         if since.elapsed() > self.options.patience {
             let waited = self.options.patience.as_secs();
-            let problem = format!("it could not be reached for {waited} s: {problem}");
+            let problem = format!("it could not be used for {waited} s: {problem}");
             return Err(Error::Database { problem });
         }
         attempt.failures += 1;

@@ -146,12 +146,13 @@ pub(super) fn change_entries(view: &View) -> Result<Option<Statement<'_>>, Failu
             leased_until = w.leased_until, \
             length = CASE WHEN w.has_text THEN w.length ELSE e.length END, \
             tries = CASE WHEN w.has_text THEN w.tries ELSE e.tries END, \
+            source = CASE WHEN w.has_text THEN w.source ELSE e.source END, \
             record = CASE WHEN w.has_text THEN w.record::json ELSE e.record END \
         FROM unnest($1::int4[], $2::int2[], $3::bool[], $4::int4[], $5::int8[], $6::int8[], $7::int4[], $8::int4[], \
             $9::int2[], $10::int8[], $11::int2[], $12::bool[], $13::int2[], $14::int8[], $15::int8[], $16::int8[], \
-            $17::int8[], $18::int4[], $19::int4[], $20::text[], $21::bool[]) \
+            $17::int8[], $18::int4[], $19::int4[], $20::text[], $21::bool[], $22::int4[]) \
             w (id, state, ready, priority, due, tie, seed, depth, hops, last_fetch, risk, is_hub, harvest, step, \
-               token, leased_from, leased_until, length, tries, record, has_text) \
+               token, leased_from, leased_until, length, tries, record, has_text, source) \
         WHERE e.id = w.id";
     let mut columns = Columns::default();
     for (entry, row) in &view.changes.entries {
@@ -184,6 +185,7 @@ pub(super) fn change_entries(view: &View) -> Result<Option<Statement<'_>>, Failu
             .with(columns.length, Type::INT4_ARRAY)
             .with(columns.tries, Type::INT4_ARRAY)
             .with(columns.record, Type::TEXT_ARRAY)
-            .with(columns.has_text, Type::BOOL_ARRAY),
+            .with(columns.has_text, Type::BOOL_ARRAY)
+            .with(columns.source, Type::INT4_ARRAY),
     ))
 }
