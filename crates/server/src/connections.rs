@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
 use crate::limits::{FIRST_WORD, MAX_CONNECTIONS};
@@ -21,13 +22,14 @@ use crate::metrics::Metrics;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The connections that come in, as long as there is room for them. There is never an error: a connection that
-/// cannot be had is no reason to end.
+/// cannot be had is no reason to end. All of them break when they are `cut`.
 pub(crate) fn accept(
     listener: TcpListener,
     metrics: Arc<Metrics>,
+    cut: CancellationToken,
 ) -> impl Stream<Item = io::Result<Connection>> {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    stream::unfold((listener, room, metrics), |(listener, room, metrics)| async move {
+    stream::unfold((listener, room, metrics, cut), |(listener, room, metrics, cut)| async move {
         let permit = room.clone().acquire_owned().await.ok()?;
         let stream = loop {
             match listener.accept().await {
@@ -37,8 +39,9 @@ pub(crate) fn accept(
         };
         // Acknowledgements are small and wanted at once; where it cannot be set they come a little later.
         let _ = stream.set_nodelay(true);
-        let connection = Connection::new(stream, FIRST_WORD, permit, metrics.connections.clone());
-        Some((Ok(connection), (listener, room, metrics)))
+        let open = metrics.connections.clone();
+        let connection = Connection::new(stream, FIRST_WORD, permit, open, cut.clone());
+        Some((Ok(connection), (listener, room, metrics, cut)))
     })
 }
 
@@ -47,14 +50,28 @@ pub(crate) struct Connection {
     stream: TcpStream,
     /// Runs until the first word has come.
     patience: Option<Pin<Box<Sleep>>>,
+    /// Comes when it is to break, whoever still reads or writes.
+    cut: Pin<Box<WaitForCancellationFutureOwned>>,
     open: Gauge,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Connection {
-    fn new(stream: TcpStream, patience: Duration, permit: OwnedSemaphorePermit, open: Gauge) -> Self {
+    fn new(
+        stream: TcpStream,
+        patience: Duration,
+        permit: OwnedSemaphorePermit,
+        open: Gauge,
+        cut: CancellationToken,
+    ) -> Self {
         open.inc();
-        Self { stream, patience: Some(Box::pin(sleep(patience))), open, _permit: permit }
+        let (patience, cut) = (Some(Box::pin(sleep(patience))), Box::pin(cut.cancelled_owned()));
+        Self { stream, patience, cut, open, _permit: permit }
+    }
+
+    /// Where the client has to do something first: whether it is not waited for any more.
+    fn poll_cut<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        self.cut.as_mut().poll(cx).map(|()| Err(io::ErrorKind::ConnectionAborted.into()))
     }
 }
 
@@ -82,16 +99,19 @@ impl AsyncRead for Connection {
             self.patience = None;
             return Poll::Ready(read);
         }
-        match &mut self.patience {
-            Some(patience) => patience.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into())),
-            None => Poll::Pending,
+        if let Some(patience) = &mut self.patience
+            && patience.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
+        self.poll_cut(cx)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        if written.is_pending() { self.poll_cut(cx) } else { written }
     }
 
     fn poll_write_vectored(
@@ -99,7 +119,8 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        if written.is_pending() { self.poll_cut(cx) } else { written }
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -122,12 +143,16 @@ mod tests {
     use super::*;
 
     async fn pair(patience: Duration) -> (TcpStream, Connection, Gauge) {
+        pair_until(patience, CancellationToken::new()).await
+    }
+
+    async fn pair_until(patience: Duration, cut: CancellationToken) -> (TcpStream, Connection, Gauge) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
         let open = Gauge::default();
-        (client, Connection::new(stream, patience, permit, open.clone()), open)
+        (client, Connection::new(stream, patience, permit, open.clone(), cut), open)
     }
 
     #[tokio::test]
@@ -147,5 +172,15 @@ mod tests {
         assert_eq!(connection.read_u8().await.unwrap(), 7);
         let silent = tokio::time::timeout(Duration::from_millis(100), connection.read_u8()).await;
         assert!(silent.is_err(), "it waits");
+    }
+
+    #[tokio::test]
+    async fn one_that_is_cut_breaks_while_it_is_read() {
+        let cut = CancellationToken::new();
+        let (mut client, mut connection, _) = pair_until(Duration::from_mins(1), cut.clone()).await;
+        client.write_u8(7).await.unwrap();
+        assert_eq!(connection.read_u8().await.unwrap(), 7);
+        let (read, ()) = tokio::join!(connection.read_u8(), async { cut.cancel() });
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
     }
 }

@@ -23,7 +23,8 @@ use crate::{connections, metrics};
 /// Acknowledges whatever it is sent, until it is told to stop.
 pub async fn echo(listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let closing = CancellationToken::new();
-    let connections = connections::accept(listener, std::sync::Arc::new(metrics::Metrics::default()));
+    let metrics = std::sync::Arc::new(metrics::Metrics::default());
+    let connections = connections::accept(listener, metrics, CancellationToken::new());
     let router = transport(None)?.add_service(bounded(Echo));
     let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
     ended(serving, stop, || closing.cancel()).await

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tonic::{Code, Status, Streaming};
 
-use crate::gathered::Gathered;
+use crate::gathered::{Gathered, Load};
 use crate::proto::ack_message;
 use crate::shared::Shared;
 use crate::status;
@@ -39,9 +39,11 @@ pub(crate) struct Answers<E: Exchange> {
     /// How many messages may be here.
     most: usize,
     gathered: Gathered,
-    /// The call that is under way, and how many messages it is for.
-    writing: Option<(usize, JoinHandle<Vec<E::Ack>>)>,
+    /// The call that is under way, and how much it is for.
+    writing: Option<(Load, JoinHandle<Vec<E::Ack>>)>,
     ready: vec::IntoIter<E::Ack>,
+    /// How much those that are ready are for, until the last of them is sent.
+    answered: Load,
     /// Set when nothing more is read.
     end: Option<Result<(), Status>>,
     closing: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -57,6 +59,7 @@ impl<E: Exchange> Answers<E> {
             gathered: Gathered::default(),
             writing: None,
             ready: Vec::new().into_iter(),
+            answered: Load::default(),
             end: None,
             closing,
         }
@@ -67,8 +70,8 @@ impl<E: Exchange> Answers<E> {
         if self.end.is_none() && self.closing.as_mut().poll(cx).is_ready() {
             self.refuse(cx);
         }
-        let under_way = self.ready.len() + self.writing.as_ref().map_or(0, |(messages, _)| *messages);
-        while self.end.is_none() && self.gathered.len() + under_way < self.most {
+        let under_way = self.under_way();
+        while self.end.is_none() && (self.gathered.load() + under_way).has_room(self.most) {
             match Pin::new(&mut self.inbound).poll_next(cx) {
                 Poll::Ready(Some(Ok(message))) => E::gather(message, &mut self.gathered),
                 Poll::Ready(Some(Err(status))) => self.end = Some(end_of(status)),
@@ -78,11 +81,17 @@ impl<E: Exchange> Answers<E> {
         }
     }
 
+    /// How much has been gathered before and is not acknowledged yet.
+    fn under_way(&self) -> Load {
+        let writing = self.writing.as_ref().map(|(load, _)| *load).unwrap_or_default();
+        if self.ready.len() == 0 { writing } else { writing + self.answered }
+    }
+
     /// The server is being stopped: what was gathered is kept, what else has arrived fails, and the stream ends.
     fn refuse(&mut self, cx: &mut Context<'_>) {
         let mut refused = Gathered::default();
         self.end = Some(Err(status::closing()));
-        while refused.len() < self.most {
+        while refused.load().has_room(self.most) {
             match Pin::new(&mut self.inbound).poll_next(cx) {
                 Poll::Ready(Some(Ok(message))) => E::gather(message, &mut refused),
                 Poll::Ready(None) => {
@@ -104,16 +113,17 @@ impl<E: Exchange> Answers<E> {
             return;
         }
         let (gathered, shared) = (std::mem::take(&mut self.gathered), self.shared.clone());
-        let messages = gathered.len();
+        let load = gathered.load();
         // Of its own, so that a client that leaves cannot end it half-way.
         let task = self.shared.tasks.spawn(async move { written::<E>(&shared, gathered).await });
-        self.writing = Some((messages, task));
+        self.writing = Some((load, task));
     }
 
     /// Takes over the acknowledgements of a call that has ended.
     fn take_written(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some((_, task)) = &mut self.writing else { return Poll::Pending };
+        let Some((load, task)) = &mut self.writing else { return Poll::Pending };
         let Poll::Ready(written) = Pin::new(task).poll(cx) else { return Poll::Pending };
+        self.answered = *load;
         self.writing = None;
         if let Ok(acks) = written {
             self.ready = acks.into_iter();

@@ -1,8 +1,10 @@
 //! Items that have arrived and go to the queue together.
 
+use std::ops::Add;
+
 use forager_frontier::verbs::{Action, Discovery, Item, Put, Word};
 
-use crate::limits::MAX_METADATA_BYTES;
+use crate::limits::{MAX_BYTES_IN_FLIGHT, MAX_ITEMS_IN_FLIGHT, MAX_METADATA_BYTES};
 use crate::metadata;
 use crate::names;
 use crate::proto::UrlInfo;
@@ -13,6 +15,33 @@ const STATUS: &str = "fetch.statusCode";
 /// Where it tells which pages led to a URL; the last one links to it.
 const PATH: &str = "url.path";
 
+/// How much has arrived and waits to be acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) messages: usize,
+    items: usize,
+    bytes: usize,
+}
+
+impl Load {
+    /// Whether one more message may come in, where there may be so many of them.
+    pub(crate) fn has_room(self, messages: usize) -> bool {
+        self.messages < messages && self.items < MAX_ITEMS_IN_FLIGHT && self.bytes < MAX_BYTES_IN_FLIGHT
+    }
+}
+
+impl Add for Load {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            messages: self.messages + other.messages,
+            items: self.items + other.items,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
 /// Items that have arrived and go to the queue together, as one call.
 #[derive(Default)]
 pub(crate) struct Gathered {
@@ -22,6 +51,8 @@ pub(crate) struct Gathered {
     messages: Vec<Message>,
     /// For each item whether the queue is asked; what is malformed is skipped without.
     asked: Vec<bool>,
+    /// Roughly how much memory all of them hold.
+    bytes: usize,
     /// How many items were found on a page.
     pub(crate) found: u64,
     /// How many items are never to be fetched again.
@@ -40,8 +71,14 @@ impl Gathered {
         self.messages.len()
     }
 
+    /// How much there is.
+    pub(crate) fn load(&self) -> Load {
+        Load { messages: self.messages.len(), items: self.asked.len(), bytes: self.bytes }
+    }
+
     /// A message has arrived; its items follow.
     pub(crate) fn message(&mut self, id: String) {
+        self.bytes += id.len();
         self.messages.push(Message { id, items: 0 });
     }
 
@@ -58,6 +95,7 @@ impl Gathered {
             message.items += 1;
         }
         if let (Some(item), Some(put)) = (item, self.puts.last_mut()) {
+            self.bytes += size(&item);
             put.items.push(item);
         }
     }
@@ -73,6 +111,7 @@ impl Gathered {
             if !names::is_crawl(crawl) {
                 return None;
             }
+            self.bytes += crawl.len();
             self.puts.push(Put { collection: crawl.to_owned(), items: Vec::new() });
         }
         let key = Some(info.key).filter(|key| !key.is_empty());
@@ -104,9 +143,54 @@ impl Gathered {
     }
 }
 
+/// Roughly how much memory it holds.
+fn size(item: &Item) -> usize {
+    let texts = [&item.key, &item.metadata, &item.source];
+    let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+    size_of::<Item>() + item.url.len() + texts
+}
+
 fn status_of(action: Action) -> Status {
     match action {
         Action::Added | Action::Improved => Status::Ok,
         Action::Kept | Action::Removed | Action::Ignored | Action::Invalid => Status::Skipped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_holds_so_much_and_no_more() {
+        let cases = [
+            ("nothing yet", (0, 0, 0), true),
+            ("a little", (1, 19_999, (8 << 20) - 1), true),
+            ("as many messages as may be", (2, 0, 0), false),
+            ("as many items", (1, 20_000, 0), false),
+            ("as many bytes", (1, 1, 8 << 20), false),
+        ];
+        for (name, (messages, items, bytes), want) in cases {
+            assert_eq!(Load { messages, items, bytes }.has_room(2), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn all_that_arrives_counts() {
+        let mut gathered = Gathered::default();
+        gathered.message("one".to_owned());
+        for crawl in ["a", "b\n"] {
+            let info = UrlInfo {
+                url: "http://a.example/".to_owned(),
+                crawl_id: crawl.to_owned(),
+                ..UrlInfo::default()
+            };
+            gathered.item(info, Word::Found);
+        }
+        // The second is malformed, so that nothing of it is held.
+        let bytes = "one".len() + "a".len() + size_of::<Item>() + "http://a.example/".len();
+        assert_eq!(gathered.load(), Load { messages: 1, items: 2, bytes });
+        let twice = gathered.load() + gathered.load();
+        assert_eq!(twice, Load { messages: 2, items: 4, bytes: 2 * bytes });
     }
 }

@@ -11,6 +11,7 @@ use forager_frontier::Moment;
 use forager_frontier::entry::Token;
 use forager_frontier::verbs::{LeaseRequest, Leased};
 use futures_util::Stream;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use tonic::Status;
 
 use crate::control;
@@ -83,12 +84,15 @@ pub(crate) struct HandedOut {
     left: vec::IntoIter<Leased>,
     /// What they count of all that waits for readers.
     bytes: usize,
+    /// Has the server wait, when it is stopped, until they are given back.
+    _waited_for: TaskTrackerToken,
 }
 
 impl HandedOut {
     fn new(shared: Arc<Shared>, leased: Vec<Leased>) -> Result<Self, Status> {
         let bytes = leased.iter().map(size).sum();
-        let handed_out = Self { shared, left: leased.into_iter(), bytes };
+        let waited_for = shared.tasks.token();
+        let handed_out = Self { shared, left: leased.into_iter(), bytes, _waited_for: waited_for };
         let before = handed_out.shared.unsent.fetch_add(bytes, Ordering::Relaxed);
         if bytes > 0 && before + bytes > MAX_UNSENT_BYTES {
             let words = "too much waits for other readers; ask again when they have read it, or ask for less";

@@ -20,6 +20,11 @@ pub const BATCHES_IN_FLIGHT: usize = 16;
 /// How many of either, where an operator wants no limit.
 pub const MOST_IN_FLIGHT: usize = 1 << 16;
 
+/// How many items of one stream may, however many come in a message. One message may always come in.
+pub const MAX_ITEMS_IN_FLIGHT: usize = 20_000;
+/// How many bytes of them may.
+pub const MAX_BYTES_IN_FLIGHT: usize = 8 << 20;
+
 /// The most URLs that one call hands out.
 pub const MAX_HANDED_OUT: usize = 50_000;
 /// The most bytes of URLs and their metadata that one call hands out, but for the last of them.
@@ -39,5 +44,5 @@ pub const MAX_STREAMS: u32 = 256;
 pub const FIRST_WORD: Duration = Duration::from_secs(10);
 /// How often a silent client is asked whether it is still there, and how long it may take to answer.
 pub const KEEPALIVE: Duration = Duration::from_secs(30);
-/// How long calls may take to end when the server is stopped.
+/// How long calls may take to end when the server is stopped, and then how long what they leave behind may take.
 pub const GRACE: Duration = Duration::from_secs(10);

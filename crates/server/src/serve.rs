@@ -6,9 +6,13 @@ use std::sync::Arc;
 
 use forager_frontier::Frontier;
 use tokio::net::TcpListener;
+use tonic::codec::CompressionEncoding;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::Router;
 use tonic::transport::{Identity, Server as Transport, ServerTlsConfig};
+use tonic_health::ServingStatus;
+use tonic_health::pb::health_server::{Health, HealthServer};
+use tonic_health::server::HealthReporter;
 
 use crate::auth::Auth;
 use crate::connections;
@@ -98,16 +102,24 @@ impl Server {
     }
 
     /// Serves until it is told to stop. Then it takes nothing more in, acknowledges what has arrived or says that it
-    /// failed, and ends; clients that do not let it end are left.
+    /// failed, and ends; clients that do not let it end are left. What they have not taken is given back, if the queue
+    /// can be reached within the time there is.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { shared, transport } = self;
-        let router = router(transport, &shared, Service::new(shared.clone())).await?;
+        let (health, health_service) = health().await;
+        let router = router(transport, &shared)?.add_service(health_service);
         let closing = shared.closing.clone();
-        let connections = connections::accept(listener, shared.metrics.clone());
+        let connections = connections::accept(listener, shared.metrics.clone(), shared.cut.clone());
         let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
+        let stop = async {
+            stop.await;
+            is_ending(&health).await;
+        };
         let served = ended(serving, stop, || closing.cancel()).await;
+        shared.cut.cancel();
         shared.tasks.close();
-        shared.tasks.wait().await;
+        // A queue that cannot be reached does not keep it: leases end by themselves, and nothing was acknowledged.
+        let _ = tokio::time::timeout(GRACE, shared.tasks.wait()).await;
         served
     }
 }
@@ -129,24 +141,42 @@ pub(crate) async fn ended(
     }
 }
 
-async fn router(mut transport: Transport, shared: &Shared, service: Service) -> Result<Router, Error> {
-    let auth = Auth::new(shared.options.token.as_deref());
-    let (health, health_service) = tonic_health::server::health_reporter();
+/// Whether the server is well, for whoever watches over it: that needs no token.
+async fn health() -> (HealthReporter, HealthServer<impl Health>) {
+    let (health, service) = tonic_health::server::health_reporter();
     health.set_serving::<UrlFrontierServer<Service>>().await;
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(DESCRIPTION)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
-    let reflection = reflection.build_v1().map_err(Error::Description)?;
-    // Whoever watches over the server need not know the token.
-    Ok(transport
-        .add_service(InterceptedService::new(bounded(service), auth.clone()))
-        .add_service(InterceptedService::new(reflection, auth))
-        .add_service(health_service))
+    (health, service)
 }
 
-/// A service with the limits on its messages.
+/// Has those who watch learn that the server is being stopped.
+async fn is_ending(health: &HealthReporter) {
+    health.set_service_status("", ServingStatus::NotServing).await;
+    health.set_not_serving::<UrlFrontierServer<Service>>().await;
+}
+
+/// What only those who show the token may call.
+fn router(mut transport: Transport, shared: &Arc<Shared>) -> Result<Router, Error> {
+    let auth = Auth::new(shared.options.token.as_deref());
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTION)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let newer = reflection().build_v1().map_err(Error::Description)?;
+    // Many tools only know the name that it had before.
+    let older = reflection().build_v1alpha().map_err(Error::Description)?;
+    let service = bounded(Service::new(shared.clone()));
+    Ok(transport
+        .add_service(InterceptedService::new(service, auth.clone()))
+        .add_service(InterceptedService::new(newer, auth.clone()))
+        .add_service(InterceptedService::new(older, auth)))
+}
+
+/// A service with the limits on its messages, which hold for what is compressed once it is not any more.
 pub(crate) fn bounded<S: UrlFrontier>(service: S) -> UrlFrontierServer<S> {
-    UrlFrontierServer::new(service).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    UrlFrontierServer::new(service)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .accept_compressed(CompressionEncoding::Gzip)
 }
 
 /// The transport with its limits.

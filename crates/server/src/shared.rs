@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     /// Set when the server is being stopped.
     pub(crate) closing: CancellationToken,
+    /// Set when clients have had their time to end, and are left.
+    pub(crate) cut: CancellationToken,
     /// What goes on when its call has ended, and is waited for before the server ends.
     pub(crate) tasks: TaskTracker,
     /// Bytes that are handed out and wait for their readers.
@@ -54,6 +56,7 @@ impl Shared {
             options,
             metrics: Arc::default(),
             closing: CancellationToken::new(),
+            cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
             unsent: AtomicUsize::new(0),
             complained: Mutex::default(),

@@ -15,6 +15,7 @@ use futures_util::stream;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
@@ -68,6 +69,65 @@ async fn it_says_how_it_is_to_anybody() {
         let serving = tonic_health::ServingStatus::Serving as i32;
         assert_eq!(client.check(request).await.unwrap().into_inner().status, serving, "{service:?}");
     }
+}
+
+#[tokio::test]
+async fn it_says_that_it_is_ending() {
+    let mut world = World::in_memory().await;
+    let mut client = HealthClient::new(channel(&world).await);
+    let mut watches = Vec::new();
+    for service in ["", "urlfrontier.URLFrontier"] {
+        let request = HealthCheckRequest { service: service.into() };
+        let mut watch = client.watch(request).await.unwrap().into_inner();
+        let serving = tonic_health::ServingStatus::Serving as i32;
+        assert_eq!(watch.message().await.unwrap().unwrap().status, serving, "{service:?}");
+        watches.push(watch);
+    }
+    world.stop();
+    for mut watch in watches {
+        let not_serving = tonic_health::ServingStatus::NotServing as i32;
+        assert_eq!(watch.message().await.unwrap().unwrap().status, not_serving);
+    }
+    world.ended().await;
+}
+
+#[tokio::test]
+async fn compressed_messages_are_read_within_the_same_limit() {
+    let mut world = World::in_memory().await;
+    world.client = world.client.clone().send_compressed(CompressionEncoding::Gzip);
+    world.good(vec![found(info("http://a.example/"))]).await;
+    let large = UrlItem { id: "x".repeat(5 << 20), ..found(info("http://b.example/")) };
+    let mut answers = world.client.put_ur_ls(stream::iter([large])).await.unwrap().into_inner();
+    assert_eq!(answers.message().await.unwrap_err().code(), Code::ResourceExhausted);
+}
+
+/// A reader that takes nothing more is left in the end, and what it has not taken is anybody's again.
+#[tokio::test]
+async fn what_was_not_read_is_given_back_when_it_ends() {
+    let mut world = World::in_a_folder().await;
+    let long = "x".repeat(2000);
+    let items = (0..3000).map(|n| found(placed(&format!("{n} {long}"), &format!("k{n}"), "")));
+    world.good(items.collect()).await;
+    let mut answers = world.client.get_ur_ls(any(1, 0)).await.unwrap().into_inner();
+    answers.message().await.unwrap().unwrap();
+    world.stop();
+    world.ended().await;
+    let now = jiff::Timestamp::from_second(START.into()).unwrap();
+    let held = world.frontier.stats(Some("DEFAULT"), now).await.unwrap()[0].in_flight;
+    assert!(held < 3000, "{held}");
+}
+
+#[tokio::test]
+async fn it_says_what_it_offers_by_the_older_name_too() {
+    use tonic_reflection::pb::v1alpha::ServerReflectionRequest;
+    use tonic_reflection::pb::v1alpha::server_reflection_client::ServerReflectionClient;
+    use tonic_reflection::pb::v1alpha::server_reflection_request::MessageRequest;
+    let world = World::in_memory().await;
+    let mut client = ServerReflectionClient::new(channel(&world).await);
+    let message_request = Some(MessageRequest::ListServices(String::new()));
+    let request = ServerReflectionRequest { host: String::new(), message_request };
+    let mut answers = client.server_reflection_info(stream::iter([request])).await.unwrap().into_inner();
+    assert!(answers.message().await.unwrap().unwrap().message_response.is_some());
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The command that serves the queue.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{AddrParseError, IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
@@ -16,7 +16,8 @@ use super::QueuePlace;
 /// Prints one line when it listens. SIGTERM or Ctrl-C ends it when what has arrived is acknowledged; a second one ends it at
 /// once, and loses nothing that was acknowledged either. What is under way, delays, blocks and limits outlive it.
 ///
-/// Exit status: 0 if it was stopped, 3 if the disk is full, 4 if what was asked for is wrong, 8 if the queue cannot be had.
+/// Exit status: 0 if it was stopped, 3 if the disk is full, 4 if what was asked for is wrong, 8 if the queue cannot be had,
+/// 13 if it was stopped at once.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -28,8 +29,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, short, value_name = "PORT", default_value_t = 7071)]
     pub(crate) port: u16,
 
-    /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    /// The address to listen on, or `localhost`
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_parser = address)]
     pub(crate) listen: IpAddr,
 
     /// The name that clients are told this server by
@@ -71,4 +72,9 @@ pub(crate) struct ServeArgs {
     /// Print help
     #[arg(long, action = ArgAction::Help)]
     help: Option<bool>,
+}
+
+/// An address. The one name that needs nobody to look it up is understood too.
+fn address(text: &str) -> Result<IpAddr, AddrParseError> {
+    if text.eq_ignore_ascii_case("localhost") { Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)) } else { text.parse() }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use forager_core::time::Interval;
 use forager_crawl::Stop;
 use forager_server::{Metrics, Options, Server, Tls, export};
 use jiff::Timestamp;
@@ -22,6 +23,10 @@ use crate::crawling::with_signals;
 use crate::output;
 use crate::store::Queue;
 
+/// For how many seconds a call waits for a database that is away, at most. Clients wait for the answer, and do better to
+/// learn that it failed than to hang.
+const PATIENCE: f64 = 30.0;
+
 pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     guard(args)?;
     let settings = Settings::read(args.settings.as_deref(), &args.keys)?;
@@ -30,7 +35,9 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
         output::tell(format_args!("passed over, as this server has no such settings: {others}"));
     }
     let tls = tls(args)?;
-    let config = Config::load(&args.place.config)?;
+    let mut config = Config::load(&args.place.config)?;
+    let patience = &mut config.store.postgres.patience;
+    *patience = Interval::from_secs_f64(PATIENCE).min(*patience);
     with_signals(async |signals| {
         let listener = listen(args, args.port).await?;
         let queue = Queue::open(&args.place, &config).await?;

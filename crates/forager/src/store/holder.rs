@@ -1,11 +1,18 @@
 //! Which process has a queue open, where the system tells.
 
+use std::borrow::Cow;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use crate::config::DatabaseUrl;
+
 /// How much of a command line is shown.
 const SHOWN: usize = 200;
+/// The flag whose value nobody is shown.
+const TOKEN: &str = "--token";
+/// What is shown instead.
+const HIDDEN: &str = "***";
 
 /// The process that holds the lock of the queue in this folder: its number, and how it was started. Linux tells; others
 /// do not.
@@ -28,10 +35,34 @@ fn holder_in(line: &str, inode: u64) -> Option<u32> {
 }
 
 fn described(id: u32, command: &[u8]) -> String {
-    let words: Vec<_> = command.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
-    let text = words.join(" ");
+    let words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let text = without_secrets(words).join(" ");
     let text: String = text.trim().chars().take(SHOWN).collect();
     if text.is_empty() { format!("process {id}") } else { format!("process {id} ({text})") }
+}
+
+/// The words of a command line that anybody may see: neither a token nor the password of an address.
+fn without_secrets<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> Vec<String> {
+    let mut is_secret = false;
+    let shown = words.map(|word| {
+        let was_secret = std::mem::replace(&mut is_secret, word == TOKEN);
+        if was_secret { HIDDEN.to_owned() } else { without_secret(&word) }
+    });
+    shown.collect()
+}
+
+/// A word, with or without the flag that it is the value of.
+fn without_secret(word: &str) -> String {
+    match word.split_once('=') {
+        Some((TOKEN, _)) => format!("{TOKEN}={HIDDEN}"),
+        Some((flag, value)) if flag.starts_with('-') => format!("{flag}={}", without_password(value)),
+        _ => without_password(word),
+    }
+}
+
+/// An address without its password. Other words, and addresses that have none, stay as they are.
+fn without_password(word: &str) -> String {
+    if word.contains("://") { DatabaseUrl::from(word).to_string() } else { word.to_owned() }
 }
 
 #[cfg(test)]
@@ -60,5 +91,23 @@ mod tests {
             "process 7 (forager crawl http://a.test/)"
         );
         assert_eq!(described(7, b""), "process 7");
+    }
+
+    #[test]
+    fn secrets_of_a_command_are_not_told() {
+        let table = [
+            ("serve\0--token\0secret\0--port\x007", "serve --token *** --port 7"),
+            ("serve\0--token=secret\0--port=7", "serve --token=*** --port=7"),
+            ("serve\0--token\0--token\0--port", "serve --token *** --port"),
+            ("serve\0--token", "serve --token"),
+            ("run\0--store\0postgres://u:secret@h/d", "run --store postgres://u:***@h/d"),
+            ("run\0--store=postgres://u:secret@h/d?a=b", "run --store=postgres://u:***@h/d?a=b"),
+            ("run\0--store=postgres://h/d?password=secret", "run --store=postgres://h/d?password=***"),
+            ("crawl\0http://u:secret@a.test/b?c=d", "crawl http://u:***@a.test/b?c=d"),
+            ("crawl\0http://a.test/b?c=d&e", "crawl http://a.test/b?c=d&e"),
+        ];
+        for (command, want) in table {
+            assert_eq!(described(7, command.as_bytes()), format!("process 7 ({want})"), "{command:?}");
+        }
     }
 }
