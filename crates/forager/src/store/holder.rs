@@ -45,7 +45,8 @@ fn described(id: u32, command: &[u8]) -> String {
 fn without_secrets<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> Vec<String> {
     let mut is_secret = false;
     let shown = words.map(|word| {
-        let was_secret = std::mem::replace(&mut is_secret, word == TOKEN);
+        let was_secret = is_secret;
+        is_secret = !was_secret && word == TOKEN;
         if was_secret { HIDDEN.to_owned() } else { without_secret(&word) }
     });
     shown.collect()
