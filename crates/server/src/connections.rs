@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_util::stream::{self, Stream};
@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
-use crate::limits::{FIRST_WORD, MAX_CONNECTIONS};
+use crate::limits::{FIRST_WORD, LAST_WORD, MAX_CONNECTIONS};
 use crate::metrics::Metrics;
 
 /// How long to wait when no connection can be had, such as for want of file descriptors.
@@ -50,6 +50,8 @@ pub(crate) struct Connection {
     stream: TcpStream,
     /// Runs until the first word has come.
     patience: Option<Pin<Box<Sleep>>>,
+    /// Runs when all was said, until the client is not heard any more.
+    leave: Option<Pin<Box<Sleep>>>,
     /// Comes when it is to break, whoever still reads or writes.
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     open: Gauge,
@@ -66,7 +68,7 @@ impl Connection {
     ) -> Self {
         open.inc();
         let (patience, cut) = (Some(Box::pin(sleep(patience))), Box::pin(cut.cancelled_owned()));
-        Self { stream, patience, cut, open, _permit: permit }
+        Self { stream, patience, leave: None, cut, open, _permit: permit }
     }
 
     /// Where the client has to do something first: whether it is not waited for any more.
@@ -131,8 +133,22 @@ impl AsyncWrite for Connection {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
+    /// Ends what is said here, and hears the client out for a moment: a connection that is closed while something of it
+    /// is unread takes with it what the client has not read yet, and that may be acknowledgements.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+        let leave = self.leave.get_or_insert_with(|| Box::pin(sleep(LAST_WORD)));
+        if leave.as_mut().poll(cx).is_ready() || self.cut.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut bytes = [0; 16 << 10];
+        loop {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 }
 
@@ -172,6 +188,22 @@ mod tests {
         assert_eq!(connection.read_u8().await.unwrap(), 7);
         let silent = tokio::time::timeout(Duration::from_millis(100), connection.read_u8()).await;
         assert!(silent.is_err(), "it waits");
+    }
+
+    #[tokio::test]
+    async fn what_was_said_last_is_heard_though_the_client_goes_on_talking() {
+        let (mut client, mut connection, _) = pair(Duration::from_mins(1)).await;
+        client.write_all(&[7; 100_000]).await.unwrap();
+        connection.write_all(b"the end").await.unwrap();
+        let server = tokio::spawn(async move {
+            connection.shutdown().await.unwrap();
+        });
+        client.write_all(&[7; 100_000]).await.unwrap();
+        let mut heard = Vec::new();
+        client.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard, b"the end");
+        drop(client);
+        server.await.unwrap();
     }
 
     #[tokio::test]

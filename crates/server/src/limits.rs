@@ -44,5 +44,7 @@ pub const MAX_STREAMS: u32 = 256;
 pub const FIRST_WORD: Duration = Duration::from_secs(10);
 /// How often a silent client is asked whether it is still there, and how long it may take to answer.
 pub const KEEPALIVE: Duration = Duration::from_secs(30);
+/// How long a client is heard out that has been told all there is.
+pub const LAST_WORD: Duration = Duration::from_secs(2);
 /// How long calls may take to end when the server is stopped, and then how long what they leave behind may take.
 pub const GRACE: Duration = Duration::from_secs(10);
