@@ -193,12 +193,12 @@ mod tests {
     #[tokio::test]
     async fn what_was_said_last_is_heard_though_the_client_goes_on_talking() {
         let (mut client, mut connection, _) = pair(Duration::from_mins(1)).await;
-        client.write_all(&[7; 100_000]).await.unwrap();
+        client.write_all(&vec![7; 100_000]).await.unwrap();
         connection.write_all(b"the end").await.unwrap();
         let server = tokio::spawn(async move {
             connection.shutdown().await.unwrap();
         });
-        client.write_all(&[7; 100_000]).await.unwrap();
+        client.write_all(&vec![7; 100_000]).await.unwrap();
         let mut heard = Vec::new();
         client.read_to_end(&mut heard).await.unwrap();
         assert_eq!(heard, b"the end");
