@@ -154,10 +154,13 @@ impl fmt::Display for DatabaseUrl {
         }
         f.write_str(place)?;
         for (index, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let is_secret = name.to_ascii_lowercase().contains("pass");
-            let (sign, value) = (if index == 0 { '?' } else { '&' }, if is_secret { "***" } else { value });
-            write!(f, "{sign}{name}={value}")?;
+            let sign = if index == 0 { '?' } else { '&' };
+            match pair.split_once('=') {
+                Some((name, _)) if name.to_ascii_lowercase().contains("pass") => {
+                    write!(f, "{sign}{name}=***")?
+                }
+                _ => write!(f, "{sign}{pair}")?,
+            }
         }
         Ok(())
     }
