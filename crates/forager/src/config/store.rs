@@ -157,7 +157,7 @@ impl fmt::Display for DatabaseUrl {
             let sign = if index == 0 { '?' } else { '&' };
             match pair.split_once('=') {
                 Some((name, _)) if name.to_ascii_lowercase().contains("pass") => {
-                    write!(f, "{sign}{name}=***")?
+                    write!(f, "{sign}{name}=***")?;
                 }
                 _ => write!(f, "{sign}{pair}")?,
             }
