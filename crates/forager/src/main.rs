@@ -87,23 +87,17 @@ fn main() -> ExitCode {
 fn status_of_failure(error: &anyhow::Error) -> u8 {
     use forager_frontier::Error;
     let of_crawl = |cause: &'_ (dyn std::error::Error + 'static)| match cause.downcast_ref() {
-        Some(forager_crawl::Error::Queue(error)) => Some(is_about_state(error)),
-        _ => cause.downcast_ref::<Error>().map(is_about_state),
+        Some(forager_crawl::Error::Queue(error)) => Some(error.is_about_input()),
+        _ => cause.downcast_ref::<Error>().map(Error::is_about_input),
     };
     let of_queue = error.chain().find_map(of_crawl);
     let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));
     match of_queue {
         _ if is_full => 3,
         _ if store::is_locked(error) => 8,
-        Some(true) => 8,
-        Some(false) | None => 4,
+        Some(false) => 8,
+        Some(true) | None => 4,
     }
-}
-
-/// Whether the queue could not be had, rather than that it was asked for something wrong.
-fn is_about_state(error: &forager_frontier::Error) -> bool {
-    use forager_frontier::Error;
-    !matches!(error, Error::Configuration(_) | Error::NotFound { .. } | Error::Exists { .. })
 }
 
 /// Whoever reads our output has seen enough: `forager rank … | head` is no error.

@@ -185,8 +185,7 @@ pub(crate) fn is_locked(error: &anyhow::Error) -> bool {
 
 /// Whether a call failed for what it was asked, rather than for the state of the queue.
 pub(crate) fn is_about_input(error: &anyhow::Error) -> bool {
-    let cause = error.downcast_ref();
-    matches!(cause, Some(Error::Configuration(_) | Error::NotFound { .. } | Error::Exists { .. }))
+    error.downcast_ref().is_some_and(Error::is_about_input)
 }
 
 /// Whether there is nothing at all: no folder, or an empty one.

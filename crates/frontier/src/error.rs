@@ -86,6 +86,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is about what was asked, rather than about the state of the queue.
+    pub fn is_about_input(&self) -> bool {
+        matches!(self, Self::Configuration(_) | Self::NotFound { .. } | Self::Exists { .. })
+    }
+
     pub(crate) fn not_found(kind: &'static str, name: &str) -> Self {
         Self::NotFound { kind, name: name.to_owned() }
     }

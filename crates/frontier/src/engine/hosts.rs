@@ -125,18 +125,17 @@ pub(crate) fn hosts<T: Tx>(tx: &mut T, filter: &HostFilter, now: Moment) -> Resu
     let counts = counts_by_host(tx, collection, filter.key.as_deref());
     let ids = if collection.is_some() { counts.keys().copied().collect() } else { tx.all_hosts() };
     let has_key = |id: &HostId| filter.key.as_ref().is_none_or(|key| *key == tx.host_key(*id).0);
-    let views = ids
-        .into_iter()
-        .filter(has_key)
-        .map(|id| view(tx, id, counts.get(&id).copied().unwrap_or_default(), now))
-        .filter(|view| !filter.is_active || is_active(view, now));
-    Ok(views.skip(filter.skip).take(filter.limit).collect())
+    let counts_of = |id: &HostId| counts.get(id).copied().unwrap_or_default();
+    let is_wanted =
+        |id: &HostId| has_key(id) && (!filter.is_active || is_active(tx, *id, counts_of(id), now));
+    let wanted = ids.into_iter().filter(is_wanted).skip(filter.skip).take(filter.limit);
+    Ok(wanted.map(|id| view(tx, id, counts_of(&id), now)).collect())
 }
 
 /// Whether a host is not blocked, and has entries that wait or are under way.
-fn is_active(view: &HostView, now: Moment) -> bool {
-    let is_blocked = view.settings.blocked_until.is_some_and(|until| until > now);
-    !is_blocked && (view.queued > 0 || view.in_flight > 0)
+fn is_active<T: Tx>(tx: &T, id: HostId, [queued, ..]: Counts, now: Moment) -> bool {
+    let is_blocked = tx.host(id).settings.blocked_until.is_some_and(|until| until > now);
+    !is_blocked && (queued > 0 || tx.in_flight(id).count > 0)
 }
 
 /// The queues of a key: that of the plain collection that owns the host, or those of all that share it.

@@ -47,8 +47,11 @@ fn remove_queue<T: Tx>(tx: &mut T, row: &CollectionRow, queue: QueueId) -> Resul
 }
 
 fn forget<T: Tx>(tx: &mut T, row: &CollectionRow, entry: EntryId) -> Result<()> {
-    let (url, record) = tx.load(entry)?;
-    notes::forget_text(tx, row, &url, &record);
+    // What pages say is kept of planned collections only.
+    if row.spec.kind == Kind::Planned {
+        let (url, record) = tx.load(entry)?;
+        notes::forget_text(tx, row, &url, &record);
+    }
     tx.remove(entry);
     Ok(())
 }

@@ -75,15 +75,6 @@ pub(super) async fn expired(
 
 /// Queues that can be claimed, in the order of their turns; their hosts are locked.
 macro_rules! claim {
-    (ONE, $limit:literal) => {
-        claim!("q.collection = $1", $limit, " SKIP LOCKED")
-    };
-    (MANY, $limit:literal) => {
-        claim!("q.collection = ANY($1)", $limit, " SKIP LOCKED")
-    };
-    (KEYED, $limit:literal) => {
-        claim!("q.collection = ANY($1) AND h.key = $3", $limit, " SKIP LOCKED")
-    };
     ($which:literal, $limit:literal, $how:literal) => {
         concat!(
             "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable AND ",
@@ -105,6 +96,9 @@ pub(super) async fn claim(
     count: usize,
     hosts: &mut BTreeSet<HostId>,
 ) -> Result<(), Failure> {
+    const OF_KEY: &str = claim!("q.collection = ANY($1) AND h.key = $3", "$2", " SKIP LOCKED");
+    const OF_ONE: &str = claim!("q.collection = $1", "$2", " SKIP LOCKED");
+    const OF_MANY: &str = claim!("q.collection = ANY($1)", "$2", " SKIP LOCKED");
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     if call.waits_for_others && loaded.locked.is_empty() {
@@ -117,9 +111,9 @@ pub(super) async fn claim(
         ([], _) => Vec::new(),
         // No text with a zero in it is there.
         (_, Some(key)) if key.contains('\0') => Vec::new(),
-        (_, Some(key)) => session.query(claim!(KEYED, "$2"), &[all, limit, (key, Type::TEXT)]).await?,
-        ([only], None) => session.query(claim!(ONE, "$2"), &[(only, Type::INT4), limit]).await?,
-        (_, None) => session.query(claim!(MANY, "$2"), &[all, limit]).await?,
+        (_, Some(key)) => session.query(OF_KEY, &[all, limit, (key, Type::TEXT)]).await?,
+        ([only], None) => session.query(OF_ONE, &[(only, Type::INT4), limit]).await?,
+        (_, None) => session.query(OF_MANY, &[all, limit]).await?,
     };
     let mut claims = Claims { asked: count, last: None, is_all: rows.len() < count };
     let mut queues = BTreeSet::new();
@@ -141,13 +135,12 @@ pub(super) async fn claim(
 /// Waits until one of those is through who hold what can be claimed; nothing is held meanwhile that they could be
 /// waiting for.
 async fn wait(session: &Session, collections: &[i32], key: Option<&str>) -> Result<(), Failure> {
+    const OF_KEY: &str = claim!("q.collection = ANY($1) AND h.key = $2", "1", "");
+    const OF_MANY: &str = claim!("q.collection = ANY($1)", "1", "");
     let all = (&collections as _, Type::INT4_ARRAY);
     match key {
-        Some(key) => {
-            let statement = claim!("q.collection = ANY($1) AND h.key = $2", "1", "");
-            session.query(statement, &[all, (&key, Type::TEXT)]).await?
-        }
-        None => session.query(claim!("q.collection = ANY($1)", "1", ""), &[all]).await?,
+        Some(key) => session.query(OF_KEY, &[all, (&key, Type::TEXT)]).await?,
+        None => session.query(OF_MANY, &[all]).await?,
     };
     Ok(())
 }
