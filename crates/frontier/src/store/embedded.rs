@@ -13,6 +13,7 @@
 //! What is ready waits in its queue ([`queue`]), and queues wait for their turn in the [`rotation`].
 
 mod backup;
+mod blocks;
 mod check;
 mod check_notes;
 mod clear;
@@ -21,6 +22,7 @@ mod disk;
 mod fill;
 mod fold;
 mod held;
+mod hosts;
 mod index;
 mod inner;
 mod leases;

@@ -119,8 +119,12 @@ impl Inner {
         for queue in self.queues.iter_mut().flatten() {
             checked.queues += 1;
             let (counts, ready, first) = seen.remove(&queue.number).unwrap_or_default();
-            checked.queue(queue.number, queue.counts == counts, "it counts other entries than it has");
-            checked.queue(queue.number, queue.ready == ready, "it counts other ready entries than it has");
+            checked.queue(queue.number, queue.counts() == counts, "it counts other entries than it has");
+            checked.queue(
+                queue.number,
+                u64::from(queue.ready) == ready,
+                "it counts other ready entries than it has",
+            );
             let is_first = queue.first(&self.slots) == first.map(|(.., number)| number);
             checked.queue(queue.number, is_first, "it would hand out another entry first");
             let total = totals.entry(queue.collection).or_default();
@@ -146,7 +150,7 @@ impl Inner {
             let is_known = self.find_queue(queue.collection, self.key_of(queue.number)) == Some(queue.number);
             checked.queue(queue.number, is_known, "it cannot be found by its name");
             let host = self.host_at(queue.host);
-            let is_its = host.is_some_and(|host| host.queues.contains(&queue.number));
+            let is_its = host.is_some_and(|host| host.queues.of(queue.collection) == Some(queue.number));
             checked.queue(queue.number, is_its, "its host does not know it");
         }
         let in_rotation = self.rotation.len();
@@ -177,9 +181,9 @@ impl Inner {
         for number in self.all_hosts() {
             checked.hosts += 1;
             let Some(host) = self.host_at(number) else { continue };
-            let is_right = host.leases == leases.remove(&number).unwrap_or_default();
+            let is_right = *host.leases() == leases.remove(&number).unwrap_or_default();
             checked.host(number, is_right, "what it has under way is not what is leased");
-            let is_known = self.names.host(host.owner, &host.key) == Some(number);
+            let is_known = self.hosts.find(host.owner, &host.key) == Some(number);
             checked.host(number, is_known, "it cannot be found by its name");
         }
     }
@@ -240,13 +244,13 @@ impl Inner {
             };
             checked.entry(number, row(self) == row(&found), differs);
         }
-        for number in (0..super::tx::to_u32(self.hosts.len())).map(HostId) {
+        for number in (0..self.hosts.len()).map(HostId) {
             let parts = |inner: &Self| {
-                inner.host_at(number).map(|host| (host.key.clone(), host.owner, host.state.clone()))
+                inner.host_at(number).map(|host| (host.key.clone(), host.owner, host.state().clone()))
             };
             checked.host(number, parts(self) == parts(&found), differs);
         }
-        for number in (0..super::tx::to_u32(self.queues.len())).map(QueueId) {
+        for number in (0..self.queues.len()).map(QueueId) {
             let parts = |inner: &Self| inner.queue_at(number).map(|queue| (queue.collection, queue.host));
             checked.queue(number, parts(self) == parts(&found), differs);
         }

@@ -2,7 +2,7 @@
 
 use super::inner::Inner;
 use super::queue::Queue;
-use crate::entry::{CollectionId, EntryId, QueueId};
+use crate::entry::{CollectionId, EntryId, HostId, QueueId};
 
 impl Inner {
     /// Drops the entries and queues of a collection, and the hosts of its own. The rows of its queues
@@ -44,42 +44,42 @@ impl Inner {
     }
 
     fn clear_queues(&mut self, collection: CollectionId) {
-        for place in 0..self.queues.len() {
-            let Some(queue) = self.queues[place].take_if(|queue| queue.collection == collection) else {
-                continue;
-            };
-            self.forget_queue(&queue);
-            self.staged.queues.push(queue.number.0);
+        for number in 0..self.queues.len() {
+            let place = self.queues.get_mut(number);
+            let queue = place.and_then(|queue| queue.take_if(|queue| queue.collection == collection));
+            if let Some(queue) = queue {
+                self.forget_queue(&queue);
+                self.staged.queues.push(number);
+            }
         }
     }
 
     /// Drops a queue without entries, and its host if that is of its collection alone.
     pub(super) fn drop_queue(&mut self, number: QueueId) {
-        let Some(queue) = self.queues.get_mut(number.0 as usize).and_then(Option::take) else { return };
+        let Some(queue) = self.queues.get_mut(number.0).and_then(Option::take) else { return };
         self.forget_queue(&queue);
         self.staged.queues.push(number.0);
-        self.clear_host(queue.host.0, queue.collection);
+        self.clear_host(queue.host, queue.collection);
     }
 
     /// Takes a queue away from its host.
     pub(super) fn forget_queue(&mut self, queue: &Queue) {
-        if let Some(Some(host)) = self.hosts.get_mut(queue.host.0 as usize) {
-            self.names.remove_queue(queue.collection, &host.key);
-            host.queues.retain(|known| *known != queue.number);
+        if let Some(host) = self.hosts.get_mut(queue.host) {
+            host.queues.remove(queue.collection);
         }
     }
 
     fn clear_hosts(&mut self, collection: CollectionId) {
-        for number in 0..super::tx::to_u32(self.hosts.len()) {
-            self.clear_host(number, collection);
+        for number in 0..self.hosts.len() {
+            self.clear_host(HostId(number), collection);
         }
     }
 
     /// Drops a host if it is of this collection.
-    fn clear_host(&mut self, number: u32, collection: CollectionId) {
-        let place = &mut self.hosts[number as usize];
-        let Some(host) = place.take_if(|host| host.owner == Some(collection)) else { return };
-        self.names.remove_host(host.owner, &host.key);
-        self.staged.named_hosts.push(number);
+    fn clear_host(&mut self, host: HostId, collection: CollectionId) {
+        if self.host_at(host).is_some_and(|host| host.owner == Some(collection)) {
+            self.hosts.remove(host);
+            self.staged.named_hosts.push(host.0);
+        }
     }
 }

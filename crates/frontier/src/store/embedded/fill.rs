@@ -1,5 +1,6 @@
 //! Fills all queues at once, when a store is opened.
 
+use super::blocks::Blocks;
 use super::queue::Queue;
 use super::slots::Slots;
 
@@ -10,15 +11,15 @@ const BATCH: usize = 1 << 20;
 ///
 /// One by one each entry would be for another queue than the last, somewhere else in memory. So they are
 /// taken in batches, and each batch in the order of the queues.
-pub(super) fn fill_queues(queues: &mut [Option<Queue>], slots: &Slots) {
+pub(super) fn fill_queues(queues: &mut Blocks<Option<Queue>>, slots: &Slots) {
     let (mut batch, mut sorted) = (Vec::new(), Vec::new());
     let mut live = slots.iter().map(|(number, slot)| (slot.queue().0, number)).peekable();
     while live.peek().is_some() {
         batch.clear();
         batch.extend(live.by_ref().take(BATCH));
-        sort(&batch, queues.len(), &mut sorted);
+        sort(&batch, queues.len() as usize, &mut sorted);
         for entries in sorted.chunk_by(|(one, _), (other, _)| one == other) {
-            let queue = entries.first().and_then(|(queue, _)| queues.get_mut(*queue as usize)?.as_mut());
+            let queue = entries.first().and_then(|(queue, _)| queues.get_mut(*queue)?.as_mut());
             if let Some(queue) = queue {
                 queue.fill(entries.iter().map(|(_, number)| *number), slots);
             }

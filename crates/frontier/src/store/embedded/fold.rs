@@ -8,6 +8,7 @@ use fjall::OwnedWriteBatch;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{self, Reader, Unreadable};
+use super::hosts::HostEntry;
 use super::inner::Inner;
 use super::write::names;
 use crate::entry::HostId;
@@ -178,9 +179,8 @@ impl Inner {
 
     fn hosts_row(&self, page: u32) -> Vec<u8> {
         let mut out = Vec::with_capacity(32 * HOSTS as usize);
-        let first = (page * HOSTS) as usize;
-        for host in self.hosts.iter().skip(first).take(HOSTS as usize) {
-            codec::put_block(&mut out, &host.as_ref().map(|host| &host.state));
+        for host in self.hosts.iter_from(page * HOSTS).take(HOSTS as usize) {
+            codec::put_block(&mut out, &host.map(HostEntry::state));
         }
         out
     }

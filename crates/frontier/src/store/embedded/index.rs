@@ -1,14 +1,47 @@
-//! Finds entries, hosts and queues by what they are known by, without a second copy of any text.
+//! Finds entries by what they are known by, without a copy of any text.
 
 use hashbrown::HashTable;
-use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::slots::Slots;
-use crate::entry::{CollectionId, HostId, QueueId};
+use crate::entry::QueueId;
 
-/// Each shard grows alone, so that no call waits for the whole index to be moved.
 const SHARD_BITS: u32 = 12;
+
+/// Numbers by the hashes of what they stand for. Each shard grows alone, so that no call waits for all of
+/// them to be moved.
+#[derive(Debug)]
+pub(super) struct Shards(Vec<HashTable<u32>>);
+
+impl Default for Shards {
+    fn default() -> Self {
+        Self((0..1 << SHARD_BITS).map(|_| HashTable::new()).collect())
+    }
+}
+
+impl Shards {
+    /// The number with this hash for which `is_it` holds.
+    pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        self.0[shard(hash)].find(hash, |number| is_it(*number)).copied()
+    }
+
+    /// Adds a number that is not there yet.
+    pub(super) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(&u32) -> u64) {
+        self.0[shard(hash)].insert_unique(hash, number, rehash);
+    }
+
+    /// Forgets a number.
+    pub(super) fn remove(&mut self, hash: u64, number: u32) {
+        if let Ok(found) = self.0[shard(hash)].find_entry(hash, |known| *known == number) {
+            found.remove();
+        }
+    }
+
+    /// How many numbers there are.
+    fn len(&self) -> usize {
+        self.0.iter().map(HashTable::len).sum()
+    }
+}
 
 /// Which entries there are, by the hash of (queue, identity).
 ///
@@ -18,13 +51,13 @@ const SHARD_BITS: u32 = 12;
 #[derive(Debug)]
 pub(super) struct Index {
     secret: u64,
-    shards: Vec<HashTable<u32>>,
+    shards: Shards,
 }
 
 impl Index {
     /// An empty index.
     pub(super) fn new(secret: u64) -> Self {
-        Self { secret, shards: (0..1 << SHARD_BITS).map(|_| HashTable::new()).collect() }
+        Self { secret, shards: Shards::default() }
     }
 
     /// What an entry is known by.
@@ -36,26 +69,23 @@ impl Index {
 
     /// The entry with this hash.
     pub(super) fn find(&self, hash: u64, slots: &Slots) -> Option<u32> {
-        let is_it = |number: &u32| slots.live(*number).is_some_and(|slot| slot.hash == hash);
-        self.shards[shard(hash)].find(hash, is_it).copied()
+        self.shards.find(hash, |number| slots.live(number).is_some_and(|slot| slot.hash == hash))
     }
 
     /// Adds an entry that is not there yet.
     pub(super) fn insert(&mut self, hash: u64, number: u32, slots: &Slots) {
         let rehash = |number: &u32| slots.get(*number).map_or(0, |slot| slot.hash);
-        self.shards[shard(hash)].insert_unique(hash, number, rehash);
+        self.shards.insert(hash, number, rehash);
     }
 
     /// Forgets an entry.
     pub(super) fn remove(&mut self, hash: u64, number: u32) {
-        if let Ok(found) = self.shards[shard(hash)].find_entry(hash, |known| *known == number) {
-            found.remove();
-        }
+        self.shards.remove(hash, number);
     }
 
     /// How many entries it has.
     pub(super) fn len(&self) -> usize {
-        self.shards.iter().map(HashTable::len).sum()
+        self.shards.len()
     }
 
     /// Adds all entries that there are, to an empty index.
@@ -66,7 +96,7 @@ impl Index {
         const BATCH: usize = 1 << 21;
         const PARTS: usize = 1 << PART_BITS;
         let rehash = |number: &u32| slots.get(*number).map_or(0, |slot| slot.hash);
-        for shard in &mut self.shards {
+        for shard in &mut self.shards.0 {
             shard.reserve(slots.len() as usize >> SHARD_BITS, rehash);
         }
         let mut parts: Vec<Vec<(u64, u32)>> = vec![Vec::new(); PARTS];
@@ -76,7 +106,7 @@ impl Index {
                 parts[part(slot.hash)].push((slot.hash, number));
             }
             for (hash, number) in parts.iter_mut().flat_map(|part| part.drain(..)) {
-                self.shards[shard(hash)].insert_unique(hash, number, rehash);
+                self.shards.insert(hash, number, rehash);
             }
         }
     }
@@ -93,56 +123,6 @@ fn part(hash: u64) -> usize {
 /// all of a shard.
 fn shard(hash: u64) -> usize {
     (hash >> 32) as usize & ((1 << SHARD_BITS) - 1)
-}
-
-/// Which hosts and queues there are, by the hashes of their keys. What is said of equal hashes of
-/// entries holds for them too, and there are far fewer of them.
-#[derive(Debug)]
-pub(super) struct Names {
-    secret: u64,
-    hosts: FxHashMap<(Option<CollectionId>, u64), HostId>,
-    queues: FxHashMap<(CollectionId, u64), QueueId>,
-}
-
-impl Names {
-    /// No names yet.
-    pub(super) fn new(secret: u64) -> Self {
-        Self { secret, hosts: FxHashMap::default(), queues: FxHashMap::default() }
-    }
-
-    fn hash(&self, key: &str) -> u64 {
-        xxh3_64_with_seed(key.as_bytes(), self.secret)
-    }
-
-    /// The host with this key.
-    pub(super) fn host(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
-        self.hosts.get(&(owner, self.hash(key))).copied()
-    }
-
-    /// Adds a host.
-    pub(super) fn add_host(&mut self, host: HostId, owner: Option<CollectionId>, key: &str) {
-        self.hosts.insert((owner, self.hash(key)), host);
-    }
-
-    /// Forgets a host.
-    pub(super) fn remove_host(&mut self, owner: Option<CollectionId>, key: &str) {
-        self.hosts.remove(&(owner, self.hash(key)));
-    }
-
-    /// The queue of a collection with this key.
-    pub(super) fn queue(&self, collection: CollectionId, key: &str) -> Option<QueueId> {
-        self.queues.get(&(collection, self.hash(key))).copied()
-    }
-
-    /// Adds a queue.
-    pub(super) fn add_queue(&mut self, queue: QueueId, collection: CollectionId, key: &str) {
-        self.queues.insert((collection, self.hash(key)), queue);
-    }
-
-    /// Forgets a queue.
-    pub(super) fn remove_queue(&mut self, collection: CollectionId, key: &str) {
-        self.queues.remove(&(collection, self.hash(key)));
-    }
 }
 
 #[cfg(test)]

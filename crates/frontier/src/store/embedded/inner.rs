@@ -1,15 +1,16 @@
 //! All that the store holds in memory, and how it is kept in order.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::blocks::Blocks;
 use super::codec::Counters;
 use super::disk::Disk;
 use super::fold::Fold;
 use super::held::Held;
-use super::index::{Index, Names};
+use super::hosts::{HostEntry, Hosts};
+use super::index::Index;
 use super::leases::Leases;
 use super::queue::Queue;
 use super::rotation::{Filed, Rotation};
@@ -19,8 +20,8 @@ use super::steps::Steps;
 use super::undo::Undo;
 use crate::catalog::{Catalog, Kind};
 use crate::engine::Counts;
-use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State, Token};
-use crate::host::{Host, InFlight, Opens};
+use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State};
+use crate::host::{Host, Opens};
 use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::Tally;
@@ -34,11 +35,9 @@ pub(crate) struct Inner {
     pub(super) tallies: FxHashMap<CollectionId, Tally>,
     pub(super) slots: Slots,
     pub(super) index: Index,
-    pub(super) names: Names,
+    pub(super) hosts: Hosts,
     /// By number; none where one was removed.
-    pub(super) hosts: Vec<Option<HostEntry>>,
-    /// By number; none where one was removed.
-    pub(super) queues: Vec<Option<Queue>>,
+    pub(super) queues: Blocks<Option<Queue>>,
     pub(super) leases: Leases,
     pub(super) steps: Steps,
     pub(super) rotation: Rotation,
@@ -53,31 +52,6 @@ pub(crate) struct Inner {
     pub(super) disk: Disk,
 }
 
-/// A host in memory.
-#[derive(Debug)]
-pub(super) struct HostEntry {
-    pub(super) key: Box<str>,
-    pub(super) owner: Option<CollectionId>,
-    pub(super) state: Host,
-    /// Its queues, one for each collection that has entries there.
-    pub(super) queues: Vec<QueueId>,
-    /// What is under way, by (end, token).
-    pub(super) leases: BTreeSet<(Moment, Token)>,
-}
-
-impl HostEntry {
-    /// A host that nothing is under way at.
-    pub(super) fn new(key: &str, owner: Option<CollectionId>, state: Host) -> Self {
-        Self { key: key.into(), owner, state, queues: Vec::new(), leases: BTreeSet::new() }
-    }
-
-    /// What is under way.
-    pub(super) fn in_flight(&self) -> InFlight {
-        let count = u32::try_from(self.leases.len()).unwrap_or(u32::MAX);
-        InFlight { count, first_expiry: self.leases.first().map(|(until, _)| *until) }
-    }
-}
-
 impl Inner {
     /// A store with nothing in it.
     pub(super) fn empty(disk: Disk, settings: Arc<Settings>, catalog: Arc<Catalog>, secret: u64) -> Self {
@@ -88,9 +62,8 @@ impl Inner {
             tallies: FxHashMap::default(),
             slots: Slots::default(),
             index: Index::new(secret),
-            names: Names::new(secret),
-            hosts: Vec::new(),
-            queues: Vec::new(),
+            hosts: Hosts::new(secret),
+            queues: Blocks::default(),
             leases: Leases::default(),
             steps: Steps::default(),
             rotation: Rotation::default(),
@@ -106,21 +79,21 @@ impl Inner {
 
     /// A queue that there is.
     pub(super) fn queue_at(&self, queue: QueueId) -> Option<&Queue> {
-        self.queues.get(queue.0 as usize)?.as_ref()
+        self.queues.get(queue.0)?.as_ref()
     }
 
     fn queue_mut(&mut self, queue: QueueId) -> Option<&mut Queue> {
-        self.queues.get_mut(queue.0 as usize)?.as_mut()
+        self.queues.get_mut(queue.0)?.as_mut()
     }
 
     /// A host that there is.
     pub(super) fn host_at(&self, host: HostId) -> Option<&HostEntry> {
-        self.hosts.get(host.0 as usize)?.as_ref()
+        self.hosts.get(host)
     }
 
     /// A host that there is, to be changed.
     pub(super) fn host_mut(&mut self, host: HostId) -> Option<&mut HostEntry> {
-        self.hosts.get_mut(host.0 as usize)?.as_mut()
+        self.hosts.get_mut(host)
     }
 
     /// The key of the host of a queue.
@@ -135,7 +108,7 @@ impl Inner {
         let is_plain = row.is_some_and(|row| row.spec.kind == Kind::Plain);
         let never = Opens { at: Moment::NEVER, gate: None };
         self.host_at(queue.host)
-            .map_or(never, |host| host.state.opens(host.in_flight(), &self.settings.politeness, is_plain))
+            .map_or(never, |host| host.state().opens(host.in_flight(), &self.settings.politeness, is_plain))
     }
 
     /// Puts a new entry in its place.
@@ -202,8 +175,8 @@ impl Inner {
     fn enter(&mut self, number: u32) {
         let now = self.counters.now.second();
         let Some(slot) = self.slots.get_mut(number) else { return };
-        let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else { return };
-        queue.counts[slot.state() as usize] += 1;
+        let Some(Some(queue)) = self.queues.get_mut(slot.queue().0) else { return };
+        queue.count_in(slot.state());
         self.totals.entry(queue.collection).or_default()[slot.state() as usize] += 1;
         if slot.state() != State::Queued {
             return;
@@ -219,8 +192,8 @@ impl Inner {
     /// Counts an entry out at its queue.
     fn leave(&mut self, number: u32) {
         let Some(slot) = self.slots.get_mut(number) else { return };
-        let Some(Some(queue)) = self.queues.get_mut(slot.queue().0 as usize) else { return };
-        queue.counts[slot.state() as usize] -= 1;
+        let Some(Some(queue)) = self.queues.get_mut(slot.queue().0) else { return };
+        queue.count_out(slot.state());
         self.totals.entry(queue.collection).or_default()[slot.state() as usize] -= 1;
         if slot.is_ready() {
             slot.set_ready(false);
@@ -242,7 +215,7 @@ impl Inner {
     /// Files a queue where it belongs.
     pub(super) fn refile(&mut self, number: QueueId) {
         let now = self.counters.now.second();
-        let Some(Some(queue)) = self.queues.get_mut(number.0 as usize) else { return };
+        let Some(Some(queue)) = self.queues.get_mut(number.0) else { return };
         let next_due = if queue.ready == 0 { queue.next_due(&self.slots) } else { None };
         if next_due.is_some_and(|due| due <= now) {
             queue.wake(&mut self.slots, now);
@@ -264,7 +237,7 @@ impl Inner {
         let Some(queue) = self.queue_at(number) else { return Filed::Nowhere };
         let opens = self.opens(queue);
         if opens.is_open(self.counters.now) {
-            Filed::Open(self.host_at(queue.host).map_or(0, |host| host.state.turn(queue.collection)))
+            Filed::Open(self.host_at(queue.host).map_or(0, |host| host.state().turn(queue.collection)))
         } else {
             Filed::Closed(opens.at)
         }
@@ -273,7 +246,7 @@ impl Inner {
     /// Files the queues of a host where they belong.
     pub(super) fn refile_host(&mut self, host: HostId) {
         for place in 0.. {
-            let queue = self.host_at(host).and_then(|host| host.queues.get(place).copied());
+            let queue = self.host_at(host).and_then(|host| host.queues.at(place));
             let Some(queue) = queue else { return };
             if self.queue_at(queue).is_some_and(|queue| queue.ready > 0) {
                 self.refile(queue);
@@ -303,7 +276,7 @@ impl Inner {
         let Some((collection, host)) = self.home(lease.entry) else { return };
         self.leases.insert(lease, collection);
         if let Some(host) = self.host_mut(host) {
-            host.leases.insert((lease.until, lease.token));
+            host.add_lease(lease.until, lease.token);
         }
         self.refile_host(host);
     }
@@ -313,7 +286,7 @@ impl Inner {
         let Some((collection, host)) = self.home(lease.entry) else { return };
         self.leases.remove(lease, collection);
         if let Some(host) = self.host_mut(host) {
-            host.leases.remove(&(lease.until, lease.token));
+            host.remove_lease(lease.until, lease.token);
         }
         self.refile_host(host);
     }
@@ -321,7 +294,7 @@ impl Inner {
     /// Gives a host another state.
     pub(super) fn put_host(&mut self, host: HostId, state: Host) {
         if let Some(host) = self.host_mut(host) {
-            host.state = state;
+            host.set_state(state);
         }
         self.refile_host(host);
     }

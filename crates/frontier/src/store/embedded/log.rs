@@ -45,7 +45,7 @@ impl Inner {
             if let Some(host) = self.host_at(HostId(number)) {
                 out.push(HOST);
                 codec::put(&mut out, number.into());
-                codec::put_block(&mut out, &host.state);
+                codec::put_block(&mut out, host.state());
             }
         }
         out

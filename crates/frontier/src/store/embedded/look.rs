@@ -29,7 +29,7 @@ impl Inner {
                 let entry = self.leases.get(token).and_then(|lease| self.slots.live(lease.entry.0));
                 entry.is_some_and(|slot| slot.queue() == queue.number)
             };
-            host.leases.iter().find(|(_, token)| is_its(*token)).map(|(until, _)| *until)
+            host.leases().iter().find(|(_, token)| is_its(*token)).map(|(until, _)| *until)
         });
         Outlook {
             first_open: opens.min_by_key(|(opens, queue)| (opens.at, *queue)).map(|(opens, _)| opens),

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::inner::{HostEntry, Inner};
+use super::inner::Inner;
 use super::queue::Queue;
-use super::tx::to_u32;
 use crate::catalog::Catalog;
 use crate::entry::{CollectionId, HostId, QueueId};
 
@@ -30,22 +29,13 @@ impl Inner {
         }
     }
 
-    /// Adds a host under the next number.
-    pub(super) fn add_host(&mut self, host: Option<HostEntry>) {
-        if let Some(HostEntry { key, owner, .. }) = &host {
-            self.names.add_host(HostId(to_u32(self.hosts.len())), *owner, key);
-        }
-        self.hosts.push(host);
-    }
-
     /// Adds a queue under the next number.
     pub(super) fn add_queue(&mut self, parts: Option<(CollectionId, HostId)>) {
-        let number = QueueId(to_u32(self.queues.len()));
+        let number = QueueId(self.queues.len());
         if let Some((collection, host)) = parts
-            && let Some(Some(host)) = self.hosts.get_mut(host.0 as usize)
+            && let Some(host) = self.hosts.get_mut(host)
         {
-            self.names.add_queue(number, collection, &host.key);
-            host.queues.push(number);
+            host.queues.add(collection, number);
         }
         self.queues.push(parts.map(|(collection, host)| Queue::new(number, collection, host)));
     }

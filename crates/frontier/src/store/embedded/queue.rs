@@ -16,31 +16,38 @@ use crate::entry::{CollectionId, HostId, QueueId, State};
 pub(super) type Heap<T> = BinaryHeap<Reverse<T>>;
 
 /// Elements out of date that are not worth a clean-up.
-const SLACK: u64 = 64;
+const SLACK: u32 = 64;
 /// Entries that are woken one by one; if more are due, all are looked at together.
 const FEW: usize = 32;
 
-/// A queue.
+/// A queue. There may be millions of them, with an entry or two each, of which most are not ready.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) number: QueueId,
     pub(super) collection: CollectionId,
     pub(super) host: HostId,
-    /// The entries by state.
-    pub(super) counts: Counts,
+    /// The entries by state; there are no more of them than numbers.
+    counts: [u32; State::ALL.len()],
     /// How many of the queued are ready.
-    pub(super) ready: u64,
+    pub(super) ready: u32,
     /// Where the rotation has it.
     pub(super) filed: Filed,
-    /// The ready ones, highest priority first.
-    buckets: Vec<Bucket>,
-    /// The ready ones that go by their due time, whatever their priority, by (due, number). Most queues are
-    /// never asked for it, and have none.
-    oldest: Option<Heap<(u32, u32)>>,
-    /// Elements that were left behind in the heaps of the ready ones since they were tidied.
-    left_behind: u64,
+    /// The ready ones in their order; none if there are none.
+    order: Option<Box<Order>>,
     /// Those that are not due, by (due, number).
     waiting: Heap<(u32, u32)>,
+}
+
+/// The order in which ready entries are handed out.
+#[derive(Debug, Default)]
+struct Order {
+    /// Highest priority first.
+    buckets: Vec<Bucket>,
+    /// Those that go by their due time, whatever their priority, by (due, number). Most queues are
+    /// never asked for it, and have none.
+    oldest: Option<Heap<(u32, u32)>>,
+    /// Elements that were left behind in the heaps since they were tidied.
+    left_behind: u32,
 }
 
 /// The ready entries of one priority. Those in the order of arrival go before those by due time.
@@ -88,14 +95,27 @@ impl Queue {
             number,
             collection,
             host,
-            counts: Counts::default(),
+            counts: [0; State::ALL.len()],
             ready: 0,
             filed: Filed::Nowhere,
-            buckets: Vec::new(),
-            oldest: None,
-            left_behind: 0,
+            order: None,
             waiting: Heap::new(),
         }
+    }
+
+    /// The entries by state.
+    pub(super) fn counts(&self) -> Counts {
+        self.counts.map(u64::from)
+    }
+
+    /// Counts an entry in.
+    pub(super) fn count_in(&mut self, state: State) {
+        self.counts[state as usize] += 1;
+    }
+
+    /// Counts an entry out.
+    pub(super) fn count_out(&mut self, state: State) {
+        self.counts[state as usize] -= 1;
     }
 
     /// The turn by which it is served, if it is ready and open.
@@ -106,36 +126,20 @@ impl Queue {
         }
     }
 
-    fn waiting_count(&self) -> u64 {
+    fn waiting_count(&self) -> u32 {
         self.counts[State::Queued as usize] - self.ready
     }
 
     /// Takes in an entry whose slot says that it is ready.
     pub(super) fn add_ready(&mut self, number: u32, slot: &Slot) {
         self.ready += 1;
-        let bucket = self.bucket(slot.priority);
-        if slot.is_by_due() {
-            bucket.by_due.push(Reverse((slot.due, number)));
-            if let Some(oldest) = &mut self.oldest {
-                oldest.push(Reverse((slot.due, number)));
-            }
-        } else {
-            bucket.by_arrival.push(Reverse(number));
-        }
-    }
-
-    fn bucket(&mut self, priority: u16) -> &mut Bucket {
-        let place = self.buckets.partition_point(|bucket| bucket.priority > priority);
-        if self.buckets.get(place).is_none_or(|bucket| bucket.priority != priority) {
-            self.buckets.insert(place, Bucket { priority, by_arrival: Heap::new(), by_due: Heap::new() });
-        }
-        &mut self.buckets[place]
+        self.order.get_or_insert_default().add(number, slot);
     }
 
     /// Takes in entries; their slots say already what is ready.
     pub(super) fn fill(&mut self, entries: impl Iterator<Item = u32>, slots: &Slots) {
         for (number, slot) in entries.filter_map(|number| Some((number, slots.live(number)?))) {
-            self.counts[slot.state() as usize] += 1;
+            self.count_in(slot.state());
             if slot.is_ready() {
                 self.add_ready(number, slot);
             } else if slot.is_waiting() {
@@ -146,53 +150,30 @@ impl Queue {
 
     /// Takes in an entry that is not due.
     pub(super) fn add_waiting(&mut self, number: u32, due: u32) {
-        self.waiting.push(Reverse((due, number)));
+        push(&mut self.waiting, (due, number));
     }
 
     /// An entry is not ready any more; its slot says so already.
     pub(super) fn drop_ready(&mut self, number: u32, slots: &Slots) {
         self.ready -= 1;
-        if !self.pop_if_first(number) {
-            self.left_behind += 1;
-            if self.left_behind > self.ready + SLACK {
-                self.tidy_ready(slots);
+        if self.ready == 0 {
+            // What may be left is out of date.
+            self.order = None;
+        }
+        if let Some(order) = &mut self.order
+            && !order.pop_if_first(number)
+        {
+            order.left_behind += 1;
+            if order.left_behind > self.ready + SLACK {
+                order.tidy(self.number, slots);
             }
         }
     }
 
-    /// What was just taken is on top of its heap, and can go at once. Says whether nothing is left of it.
-    fn pop_if_first(&mut self, number: u32) -> bool {
-        let Some(bucket) = self.buckets.first_mut() else { return false };
-        if bucket.by_arrival.peek() == Some(&Reverse(number)) {
-            bucket.by_arrival.pop();
-            return true;
-        }
-        pop_if(&mut bucket.by_due, number) & self.oldest.as_mut().is_none_or(|oldest| pop_if(oldest, number))
-    }
-
     /// An entry does not wait any more; its slot says so already.
     pub(super) fn drop_waiting(&mut self, slots: &Slots) {
-        if self.waiting.len() as u64 > 2 * self.waiting_count() + SLACK {
+        if self.waiting.len() > 2 * self.waiting_count() as usize + SLACK as usize {
             self.tidy_waiting(slots);
-        }
-    }
-
-    fn tidy_ready(&mut self, slots: &Slots) {
-        let queue = self.number;
-        self.left_behind = 0;
-        for bucket in &mut self.buckets {
-            let priority = bucket.priority;
-            let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority == priority);
-            tidy(&mut bucket.by_arrival, |number| is_here(*number).is_some_and(|slot| !slot.is_by_due()));
-            tidy(&mut bucket.by_due, |(due, number)| {
-                is_here(*number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
-            });
-        }
-        self.buckets.retain(|bucket| bucket.len() > 0);
-        if let Some(oldest) = &mut self.oldest {
-            tidy(oldest, |(due, number)| {
-                ready(queue, slots, *number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
-            });
         }
     }
 
@@ -203,28 +184,12 @@ impl Queue {
 
     /// The entry that comes first.
     pub(super) fn first(&mut self, slots: &Slots) -> Option<u32> {
-        while let Some(bucket) = self.buckets.first_mut() {
-            if let Some(number) = bucket.first(self.number, slots) {
-                return Some(number);
-            }
-            self.buckets.remove(0);
-        }
-        None
+        self.order.as_mut()?.first(self.number, slots)
     }
 
     /// Of those that go by their due time, the one that has been due longest.
     pub(super) fn oldest(&mut self, slots: &Slots) -> Option<u32> {
-        let buckets = &self.buckets;
-        let all = || buckets.iter().flat_map(|bucket| bucket.by_due.iter().copied()).collect();
-        let oldest = self.oldest.get_or_insert_with(all);
-        while let Some(&Reverse((due, number))) = oldest.peek() {
-            let slot = ready(self.number, slots, number);
-            if slot.is_some_and(|slot| slot.is_by_due() && slot.due == due) {
-                return Some(number);
-            }
-            oldest.pop();
-        }
-        None
+        self.order.as_mut()?.oldest(self.number, slots)
     }
 
     /// When the next of those that wait is due.
@@ -274,6 +239,93 @@ impl Queue {
             }
         }
     }
+}
+
+impl Order {
+    /// Takes in an entry.
+    fn add(&mut self, number: u32, slot: &Slot) {
+        let bucket = self.bucket(slot.priority);
+        if slot.is_by_due() {
+            push(&mut bucket.by_due, (slot.due, number));
+            if let Some(oldest) = &mut self.oldest {
+                oldest.push(Reverse((slot.due, number)));
+            }
+        } else {
+            push(&mut bucket.by_arrival, number);
+        }
+    }
+
+    fn bucket(&mut self, priority: u16) -> &mut Bucket {
+        let place = self.buckets.partition_point(|bucket| bucket.priority > priority);
+        if self.buckets.get(place).is_none_or(|bucket| bucket.priority != priority) {
+            if self.buckets.is_empty() {
+                self.buckets.reserve_exact(1);
+            }
+            self.buckets.insert(place, Bucket { priority, by_arrival: Heap::new(), by_due: Heap::new() });
+        }
+        &mut self.buckets[place]
+    }
+
+    /// What was just taken is on top of its heap, and can go at once. Says whether nothing is left of it.
+    fn pop_if_first(&mut self, number: u32) -> bool {
+        let Some(bucket) = self.buckets.first_mut() else { return false };
+        if bucket.by_arrival.peek() == Some(&Reverse(number)) {
+            bucket.by_arrival.pop();
+            return true;
+        }
+        pop_if(&mut bucket.by_due, number) & self.oldest.as_mut().is_none_or(|oldest| pop_if(oldest, number))
+    }
+
+    /// Drops what is out of date.
+    fn tidy(&mut self, queue: QueueId, slots: &Slots) {
+        self.left_behind = 0;
+        for bucket in &mut self.buckets {
+            let priority = bucket.priority;
+            let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority == priority);
+            tidy(&mut bucket.by_arrival, |number| is_here(*number).is_some_and(|slot| !slot.is_by_due()));
+            tidy(&mut bucket.by_due, |(due, number)| {
+                is_here(*number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
+            });
+        }
+        self.buckets.retain(|bucket| bucket.len() > 0);
+        if let Some(oldest) = &mut self.oldest {
+            tidy(oldest, |(due, number)| {
+                ready(queue, slots, *number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
+            });
+        }
+    }
+
+    fn first(&mut self, queue: QueueId, slots: &Slots) -> Option<u32> {
+        while let Some(bucket) = self.buckets.first_mut() {
+            if let Some(number) = bucket.first(queue, slots) {
+                return Some(number);
+            }
+            self.buckets.remove(0);
+        }
+        None
+    }
+
+    fn oldest(&mut self, queue: QueueId, slots: &Slots) -> Option<u32> {
+        let buckets = &self.buckets;
+        let all = || buckets.iter().flat_map(|bucket| bucket.by_due.iter().copied()).collect();
+        let oldest = self.oldest.get_or_insert_with(all);
+        while let Some(&Reverse((due, number))) = oldest.peek() {
+            let slot = ready(queue, slots, number);
+            if slot.is_some_and(|slot| slot.is_by_due() && slot.due == due) {
+                return Some(number);
+            }
+            oldest.pop();
+        }
+        None
+    }
+}
+
+/// Adds an element. Most heaps never have a second one, and the first makes room for no others.
+fn push<T: Ord>(heap: &mut Heap<T>, element: T) {
+    if heap.capacity() == 0 {
+        heap.reserve_exact(1);
+    }
+    heap.push(Reverse(element));
 }
 
 fn waits(queue: QueueId, slots: &Slots, due: u32, number: u32) -> bool {
@@ -376,7 +428,7 @@ mod tests {
             }
             assert_eq!((fixture.queue.next_due(&fixture.slots), fixture.take(false)), (Some(1001), None));
             fixture.queue.wake(&mut fixture.slots, 1000 + count / 2);
-            assert_eq!(fixture.queue.ready, u64::from(count / 2), "{count}");
+            assert_eq!(fixture.queue.ready, count / 2, "{count}");
             let order: Vec<u32> = std::iter::from_fn(|| fixture.take(false)).collect();
             assert!(order.is_sorted() && order.len() == count as usize / 2, "{order:?}");
             assert_eq!(fixture.queue.next_due(&fixture.slots), Some(1001 + count / 2));
@@ -391,10 +443,24 @@ mod tests {
         for &number in numbers.iter().rev().take(9_990) {
             fixture.drop(number);
         }
-        let held: usize = fixture.queue.buckets.iter().map(Bucket::len).sum();
-        let oldest = fixture.queue.oldest.as_ref().map_or(0, Heap::len);
+        let order = fixture.queue.order.as_ref().expect("some are ready");
+        let held: usize = order.buckets.iter().map(Bucket::len).sum();
+        let oldest = order.oldest.as_ref().map_or(0, Heap::len);
         assert!(held < 200 && oldest < 200, "{held} and {oldest} elements for ten entries");
         let order: Vec<u32> = std::iter::from_fn(|| fixture.take(false)).collect();
         assert_eq!(order, numbers[..10]);
+    }
+
+    #[test]
+    fn a_queue_in_which_nothing_is_ready_takes_little() {
+        assert!(size_of::<Option<Queue>>() <= 80, "{}", size_of::<Option<Queue>>());
+        let mut fixture = Fixture::new();
+        let (first, second) = (fixture.add(0, 1, false), fixture.add(0, 1, false));
+        fixture.drop(second);
+        assert!(fixture.queue.order.is_some(), "one is left");
+        fixture.drop(first);
+        assert!(fixture.queue.order.is_none(), "what is left of others is dropped with the last");
+        let third = fixture.add(0, 1, false);
+        assert_eq!((fixture.take(false), fixture.take(false)), (Some(third), None));
     }
 }

@@ -11,10 +11,10 @@ use super::codec::{self, Counters, Held, Kept, Unreadable};
 use super::disk::Disk;
 use super::fill::fill_queues;
 use super::fold::{self, Fold};
-use super::inner::{HostEntry, Inner};
+use super::hosts::HostEntry;
+use super::inner::Inner;
 use super::log::{self, Note};
 use super::slots::Slot;
-use super::tx::to_u32;
 use super::write::names;
 use crate::catalog::{Catalog, Rows};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, State};
@@ -124,10 +124,10 @@ impl Recovery {
         let (disk, inner) = (self.inner.disk.clone(), &mut self.inner);
         each(&disk, &disk.hosts, "host", |number, row| {
             let (key, owner): (Box<str>, Option<CollectionId>) = codec::unpack(row)?;
-            while inner.hosts.len() < number as usize {
-                inner.add_host(None);
+            while inner.hosts.len() < number {
+                inner.hosts.push(None);
             }
-            inner.add_host(Some(HostEntry::new(&key, owner, Host::default())));
+            inner.hosts.push(Some(HostEntry::new(&key, owner)));
             Ok(())
         })?;
         each(&disk, &disk.queues, "queue", |number, row| {
@@ -135,7 +135,7 @@ impl Recovery {
             if inner.host_at(parts.1).is_none() {
                 return Err(Unreadable);
             }
-            while inner.queues.len() < number as usize {
+            while inner.queues.len() < number {
                 inner.add_queue(None);
             }
             inner.add_queue(Some(parts));
@@ -183,7 +183,7 @@ impl Recovery {
     fn adopt_host(&mut self, host: HostId, state: Host) {
         // One that is gone has no name any more, and is not missed.
         if let Some(host) = self.inner.host_mut(host) {
-            host.state = state;
+            host.set_state(state);
         }
     }
 
@@ -210,16 +210,16 @@ impl Recovery {
     fn settle_in(self) -> Inner {
         let Self { mut inner, leases } = self;
         inner.slots.pad_to(inner.counters.entries);
-        while inner.hosts.len() < inner.counters.hosts as usize {
-            inner.add_host(None);
+        while inner.hosts.len() < inner.counters.hosts {
+            inner.hosts.push(None);
         }
-        while inner.queues.len() < inner.counters.queues as usize {
+        while inner.queues.len() < inner.counters.queues {
             inner.add_queue(None);
         }
         inner.counters = Counters {
             entries: inner.slots.len(),
-            hosts: to_u32(inner.hosts.len()),
-            queues: to_u32(inner.queues.len()),
+            hosts: inner.hosts.len(),
+            queues: inner.queues.len(),
             ..inner.counters
         };
         inner.sort_out();
@@ -230,12 +230,12 @@ impl Recovery {
         });
         for queue in inner.queues.iter().flatten() {
             let total = inner.totals.entry(queue.collection).or_default();
-            total.iter_mut().zip(queue.counts).for_each(|(total, count)| *total += count);
+            total.iter_mut().zip(queue.counts()).for_each(|(total, count)| *total += count);
         }
         for lease in leases.into_values() {
             inner.put_lease(lease);
         }
-        for queue in 0..to_u32(inner.queues.len()) {
+        for queue in 0..inner.queues.len() {
             inner.refile(QueueId(queue));
         }
         inner

@@ -4,6 +4,7 @@ use forager_core::hierarchy::Priority;
 use forager_core::scope::Place;
 use forager_core::sentinel::Risk;
 
+use super::blocks::Blocks;
 use crate::entry::{DEEPEST, QueueId, SeedId, Standing, State};
 use crate::moment::Moment;
 
@@ -192,47 +193,31 @@ impl Slot {
     }
 }
 
-const BLOCK_BITS: u32 = 14;
-const BLOCK: usize = 1 << BLOCK_BITS;
-
-/// All slots, by number. They lie in blocks that never move, so that growing takes no pause.
+/// All slots, by number.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    blocks: Vec<Vec<Slot>>,
-    len: u32,
+    all: Blocks<Slot>,
 }
 
 impl Slots {
     /// How many numbers were given out.
     pub(super) fn len(&self) -> u32 {
-        self.len
+        self.all.len()
     }
 
     /// Appends a slot.
     pub(super) fn push(&mut self, slot: Slot) {
-        if self.len as usize == self.blocks.len() * BLOCK {
-            self.blocks.push(Vec::with_capacity(BLOCK));
-        }
-        if let Some(block) = self.blocks.last_mut() {
-            block.push(slot);
-            self.len += 1;
-        }
+        self.all.push(slot);
     }
 
     /// Takes back the last slot.
     pub(super) fn pop(&mut self) {
-        if let Some(block) = self.blocks.last_mut() {
-            block.pop();
-            self.len -= 1;
-            if block.is_empty() {
-                self.blocks.pop();
-            }
-        }
+        self.all.pop();
     }
 
     /// Fills up with removed slots until there are `len`.
     pub(super) fn pad_to(&mut self, len: u32) {
-        while self.len < len {
+        while self.len() < len {
             self.push(Slot::REMOVED);
         }
     }
@@ -244,21 +229,17 @@ impl Slots {
 
     /// The slot of a number, also of a removed entry.
     pub(super) fn get(&self, number: u32) -> Option<&Slot> {
-        self.blocks.get((number >> BLOCK_BITS) as usize)?.get(number as usize & (BLOCK - 1))
+        self.all.get(number)
     }
 
     /// The slot of a number, to be changed.
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Slot> {
-        self.blocks.get_mut((number >> BLOCK_BITS) as usize)?.get_mut(number as usize & (BLOCK - 1))
+        self.all.get_mut(number)
     }
 
     /// The entries that there are from `first` on, in the order of their numbers.
     pub(super) fn iter_from(&self, first: u32) -> impl Iterator<Item = (u32, &Slot)> {
-        let (block, within) = ((first >> BLOCK_BITS) as usize, first as usize & (BLOCK - 1));
-        let head = self.blocks.get(block).and_then(|block| block.get(within..)).unwrap_or_default();
-        let rest = self.blocks.get(block + 1..).unwrap_or_default();
-        let all = head.iter().chain(rest.iter().flatten());
-        (first..).zip(all).filter(|(_, slot)| !slot.is_removed())
+        (first..).zip(self.all.iter_from(first)).filter(|(_, slot)| !slot.is_removed())
     }
 
     /// All entries that there are.
@@ -328,23 +309,17 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn slots_are_found_across_blocks() {
-        const BLOCK: u32 = 1 << BLOCK_BITS;
+    fn what_was_removed_is_passed_over() {
         let mut slots = Slots::default();
-        let total = BLOCK * 2 + 3;
-        for number in 0..total {
-            slots.push(Slot::new(number.into(), 0, &plain(0)));
+        slots.push(Slot::new(1, 0, &plain(0)));
+        slots.pad_to(3);
+        slots.push(Slot::new(2, 0, &plain(0)));
+        let hashes = |first| slots.iter_from(first).map(|(number, slot)| (number, slot.hash)).collect();
+        let cases: [(u32, Vec<(u32, u64)>); 3] = [(0, vec![(0, 1), (3, 2)]), (1, vec![(3, 2)]), (4, vec![])];
+        for (first, want) in cases {
+            let found: Vec<(u32, u64)> = hashes(first);
+            assert_eq!(found, want, "from {first} on");
         }
-        for number in [0, BLOCK - 1, BLOCK, total - 1] {
-            assert_eq!(slots.get(number).map(|slot| slot.hash), Some(number.into()));
-            assert_eq!(slots.iter_from(number).count(), (total - number) as usize);
-        }
-        assert_eq!(slots.get(total), None);
-        slots.pad_to(total + 2);
-        assert_eq!((slots.len(), slots.iter().count()), (total + 2, total as usize));
-        for _ in 0..total + 2 {
-            slots.pop();
-        }
-        assert_eq!((slots.len(), slots.iter().count()), (0, 0));
+        assert_eq!((slots.live(1), slots.get(1), slots.len()), (None, Some(&Slot::REMOVED), 4));
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::codec;
-use super::inner::{HostEntry, Inner};
+use super::hosts::HostEntry;
+use super::inner::Inner;
 use super::queue::Queue;
 use super::slots::{CHUNK, Slot};
 use super::staged::Fresh;
@@ -189,13 +190,13 @@ impl Tx for Inner {
         let host = self.host_of(is_plain.then_some(collection), key);
         self.undo.note(Deed::MadeQueue);
         self.add_queue(Some((collection, host)));
-        self.counters.queues = to_u32(self.queues.len());
+        self.counters.queues = self.queues.len();
         self.staged.queues.push(self.counters.queues - 1);
         QueueId(self.counters.queues - 1)
     }
 
     fn find_queue(&self, collection: CollectionId, key: &str) -> Option<QueueId> {
-        self.names.queue(collection, key)
+        self.hosts.find_queue(collection, key)
     }
 
     fn forget_queue(&mut self, queue: QueueId) {
@@ -214,7 +215,7 @@ impl Tx for Inner {
     }
 
     fn queue_counts(&self, queue: QueueId) -> Counts {
-        self.queue_at(queue).map_or_else(Counts::default, |queue| queue.counts)
+        self.queue_at(queue).map_or_else(Counts::default, Queue::counts)
     }
 
     fn counts(&self, collection: CollectionId) -> Counts {
@@ -222,12 +223,12 @@ impl Tx for Inner {
     }
 
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId {
-        if let Some(host) = self.names.host(owner, key) {
+        if let Some(host) = self.hosts.find(owner, key) {
             return host;
         }
         self.undo.note(Deed::MadeHost);
-        self.add_host(Some(HostEntry::new(key, owner, Host::default())));
-        self.counters.hosts = to_u32(self.hosts.len());
+        self.hosts.push(Some(HostEntry::new(key, owner)));
+        self.counters.hosts = self.hosts.len();
         self.staged.named_hosts.push(self.counters.hosts - 1);
         HostId(self.counters.hosts - 1)
     }
@@ -240,11 +241,11 @@ impl Tx for Inner {
 
     #[expect(clippy::expect_used, reason = "queues refer to hosts that there are")]
     fn host(&self, host: HostId) -> &Host {
-        &self.host_at(host).expect("the host is there").state
+        self.host_at(host).expect("the host is there").state()
     }
 
     fn set_host(&mut self, host: HostId, state: Host) {
-        let Some(before) = self.host_at(host).map(|host| host.state.clone()) else { return };
+        let Some(before) = self.host_at(host).map(|host| host.state().clone()) else { return };
         if before == state {
             return;
         }
@@ -259,7 +260,7 @@ impl Tx for Inner {
     }
 
     fn all_hosts(&self) -> Vec<HostId> {
-        (0..).zip(&self.hosts).filter(|(_, host)| host.is_some()).map(|(number, _)| HostId(number)).collect()
+        self.hosts.numbers().collect()
     }
 
     fn next_token(&mut self) -> Token {
@@ -323,7 +324,7 @@ impl Tx for Inner {
 
     fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {
         let now = self.counters.now.second();
-        let queue = self.queues.get_mut(queue.0 as usize)?.as_mut()?;
+        let queue = self.queues.get_mut(queue.0)?.as_mut()?;
         queue.wake(&mut self.slots, now);
         let taken = if as_oldest { queue.oldest(&self.slots) } else { queue.first(&self.slots) };
         taken.map(EntryId)

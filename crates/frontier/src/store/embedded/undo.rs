@@ -94,7 +94,7 @@ impl Inner {
             Deed::Granted(lease) => self.drop_lease(lease),
             Deed::Ended(lease) => self.put_lease(lease),
             Deed::SetHost(host, state) => self.put_host(host, *state),
-            Deed::MadeHost => self.unmake_host(),
+            Deed::MadeHost => self.hosts.pop(),
             Deed::MadeQueue => self.unmake_queue(),
             Deed::SetTally(collection, Some(tally)) => {
                 self.tallies.insert(collection, tally);
@@ -104,12 +104,6 @@ impl Inner {
             }
             Deed::SetCatalog(catalog) => self.put_catalog(catalog),
             Deed::Cleared => {}
-        }
-    }
-
-    fn unmake_host(&mut self) {
-        if let Some(Some(host)) = self.hosts.pop() {
-            self.names.remove_host(host.owner, &host.key);
         }
     }
 

@@ -9,7 +9,7 @@ use super::staged::Staged;
 use super::texts::{self, ChunkWriter, Text};
 use super::tx::to_u32;
 use crate::catalog::Rows;
-use crate::entry::Record;
+use crate::entry::{HostId, QueueId, Record};
 use crate::error::Result;
 
 /// Names of the values in the key space `meta`.
@@ -107,12 +107,12 @@ impl Inner {
         let mut named = staged.named_hosts.clone();
         sort(&mut named);
         for number in named {
-            let host = self.hosts.get(number as usize).and_then(Option::as_ref);
+            let host = self.host_at(HostId(number));
             let row = host.map(|host| codec::pack(&(&host.key, host.owner)));
             write(batch, &self.disk.hosts, codec::key(number), row);
         }
         for &number in &staged.queues {
-            let queue = self.queues.get(number as usize).and_then(Option::as_ref);
+            let queue = self.queue_at(QueueId(number));
             let row = queue.map(|queue| codec::pack(&(queue.collection, queue.host)));
             write(batch, &self.disk.queues, codec::key(number), row);
         }
