@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use forager_core::url::MAX_URL_BYTES;
 
-use super::discover::{Finds, find_by, fresh};
+use super::discover::{Finds, fresh};
 use super::{NewEntry, Tx};
 use crate::catalog::CollectionRow;
-use crate::entry::{EntryId, How, Origin, Record, Standing, State};
+use crate::entry::{EntryId, How, Origin, QueueId, Record, Standing, State};
 use crate::error::Result;
 use crate::moment::Moment;
 use crate::verbs::{Action, Discovery, Item, Link, Word, derived_key};
@@ -101,18 +101,20 @@ fn problem(told: &Told<'_>) -> Option<&'static str> {
 }
 
 fn take_one<T: Tx>(tx: &mut T, collection: &CollectionRow, told: &Told<'_>, now: Moment) -> Result<Action> {
-    match find_by(tx, collection, told.key, told.url)? {
+    let queue = tx.find_queue(collection.number, told.key);
+    let known = queue.map(|queue| tx.find(queue, told.url)).transpose()?.flatten();
+    match known {
         Some(_) if told.word == Word::Found => Ok(Action::Kept),
-        Some((_, entry)) => change(tx, entry, told, now),
+        Some(entry) => change(tx, entry, told, now),
         None => {
-            add(tx, collection, told, now);
+            let queue = queue.unwrap_or_else(|| tx.queue(collection.number, told.key, true));
+            add(tx, collection, queue, told, now);
             Ok(Action::Added)
         }
     }
 }
 
-fn add<T: Tx>(tx: &mut T, collection: &CollectionRow, told: &Told<'_>, now: Moment) {
-    let queue = tx.queue(collection.number, told.key, true);
+fn add<T: Tx>(tx: &mut T, collection: &CollectionRow, queue: QueueId, told: &Told<'_>, now: Moment) {
     let (state, due) = standing_of(told, now);
     let origin = Origin {
         created: Moment::from_second(now.second()),

@@ -80,10 +80,11 @@ mod tests {
 
     #[test]
     fn values_are_found_across_blocks() {
-        const TOTAL: u32 = 2 * BLOCK as u32 + 3;
+        const EACH: u32 = 1 << BLOCK_BITS;
+        const TOTAL: u32 = 2 * EACH + 3;
         let mut all = Blocks::default();
         (0..TOTAL).for_each(|number| all.push(number));
-        for number in [0, BLOCK as u32 - 1, BLOCK as u32, TOTAL - 1] {
+        for number in [0, EACH - 1, EACH, TOTAL - 1] {
             assert_eq!(all.get(number), Some(&number));
             assert!(all.iter_from(number).copied().eq(number..TOTAL), "from {number} on");
         }

@@ -69,15 +69,17 @@ impl Disk {
             .worker_threads(std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4)))
             .open()
             .map_err(failed)?;
+        // What is written is held in memory until there are so many MiB of it, and once more while these are written
+        // out: larger tables would make less work, and weigh more than all that schedules a million queues.
         let open = |name, memtable| db.keyspace(name, || scanned(memtable)).map_err(failed);
         let disk = Self {
             path: path.to_owned(),
             meta: open("meta", 16)?,
-            hosts: open("hosts", 16)?,
-            queues: open("queues", 16)?,
-            urls: db.keyspace("urls", || looked_up(64)).map_err(failed)?,
-            log: open("log", 32)?,
-            pages: open("pages", 32)?,
+            hosts: open("hosts", 8)?,
+            queues: open("queues", 8)?,
+            urls: db.keyspace("urls", || looked_up(32)).map_err(failed)?,
+            log: open("log", 16)?,
+            pages: open("pages", 16)?,
             host_pages: open("host pages", 16)?,
             // Whoever frees a memtable of many small rows has to wait: let there be fewer of them.
             records: db.keyspace("records", || looked_up(16)).map_err(failed)?,

@@ -16,6 +16,9 @@ use crate::moment::Moment;
 pub(super) struct HostEntry {
     pub(super) key: Box<str>,
     pub(super) owner: Option<CollectionId>,
+    /// The keyed hash of (owner, key), by which it is found. As with entries, equal hashes are taken for equal keys:
+    /// looking at the key itself would wait for memory once more.
+    hash: u64,
     pub(super) queues: Queues,
     /// None as long as it is like any other.
     met: Option<Box<Met>>,
@@ -35,7 +38,7 @@ static UNMET: LazyLock<Met> = LazyLock::new(Met::default);
 impl HostEntry {
     /// A host that was never asked.
     pub(super) fn new(key: &str, owner: Option<CollectionId>) -> Self {
-        Self { key: key.into(), owner, queues: Queues::default(), met: None }
+        Self { key: key.into(), owner, hash: 0, queues: Queues::default(), met: None }
     }
 
     fn known(&self) -> &Met {
@@ -186,9 +189,9 @@ impl Hosts {
 
     /// The host with this key.
     pub(super) fn find(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
-        let is_it =
-            |number| self.get(HostId(number)).is_some_and(|host| host.owner == owner && *host.key == *key);
-        self.by_name.find(hash(self.secret, owner, key), is_it).map(HostId)
+        let hash = hash(self.secret, owner, key);
+        let is_it = |number| self.get(HostId(number)).is_some_and(|host| host.hash == hash);
+        self.by_name.find(hash, is_it).map(HostId)
     }
 
     /// The queue of a collection with this key. Its host is one of the collection alone, or one that is shared.
@@ -198,18 +201,14 @@ impl Hosts {
     }
 
     /// Adds a host under the next number, or uses the number up.
-    pub(super) fn push(&mut self, host: Option<HostEntry>) {
-        let number = self.all.len();
-        let new = host.as_ref().map(|host| hash(self.secret, host.owner, &host.key));
-        self.all.push(host);
-        if let Some(new) = new {
-            let (all, secret) = (&self.all, self.secret);
-            let rehash = |number: &u32| {
-                let host = all.get(*number).and_then(Option::as_ref);
-                host.map_or(0, |host| hash(secret, host.owner, &host.key))
-            };
-            self.by_name.insert(new, number, rehash);
+    pub(super) fn push(&mut self, mut host: Option<HostEntry>) {
+        if let Some(host) = &mut host {
+            host.hash = hash(self.secret, host.owner, &host.key);
+            let all = &self.all;
+            let rehash = |number: &u32| all.get(*number).and_then(Option::as_ref).map_or(0, |host| host.hash);
+            self.by_name.insert(host.hash, all.len(), rehash);
         }
+        self.all.push(host);
     }
 
     /// Takes back the last host.
@@ -223,7 +222,7 @@ impl Hosts {
     /// Removes a host. Its number is never used again.
     pub(super) fn remove(&mut self, host: HostId) {
         if let Some(gone) = self.all.get_mut(host.0).and_then(Option::take) {
-            self.by_name.remove(hash(self.secret, gone.owner, &gone.key), host.0);
+            self.by_name.remove(gone.hash, host.0);
         }
     }
 }
@@ -244,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_host_that_waits_for_its_first_turn_takes_little() {
-        assert!(size_of::<Option<HostEntry>>() <= 56, "{}", size_of::<Option<HostEntry>>());
+        assert!(size_of::<Option<HostEntry>>() <= 64, "{}", size_of::<Option<HostEntry>>());
         let mut host = HostEntry::new("a.example", None);
         host.set_state(Host::default());
         assert!(host.met.is_none(), "what is said of every host is not kept");

@@ -29,6 +29,9 @@ pub(super) fn numbered(name: &str, number: u32) -> Vec<u8> {
     [name.as_bytes(), &number.to_be_bytes()].concat()
 }
 
+/// For so many new entries the room of the last call is kept for the next, which most likely adds as many.
+const KEPT_READY: usize = 16_384;
+
 /// Rows of gone entries that a call which writes anyway takes away.
 const BURIED_AT_ONCE: usize = if cfg!(test) { 3 } else { 1000 };
 
@@ -60,6 +63,10 @@ impl Inner {
         batch.insert(&self.disk.log, self.fold.next_row(appended).to_be_bytes(), row);
         self.mark_changed(&staged, first_fresh);
         self.fold(&mut batch, appended);
+        staged.fresh.clear();
+        if staged.fresh.capacity() <= KEPT_READY {
+            self.staged.fresh = staged.fresh;
+        }
         batch
     }
 
