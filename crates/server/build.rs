@@ -13,7 +13,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     // For clients that ask the server what it offers.
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("urlfrontier.bin"), files.encode_to_vec())?;
-    // Maps come in order, so that what is kept of them is the same every time.
-    tonic_prost_build::configure().btree_map(".").compile_fds(files)?;
+    let mut messages = tonic_prost_build::Config::new();
+    messages.enable_type_names();
+    tonic_prost_build::configure()
+        // Maps come in order, so that what is kept of them is the same every time.
+        .btree_map(".")
+        // Messages are read with a bound on what they become, which goes by their names.
+        .codec_path("crate::codec::BoundedCodec")
+        .compile_fds_with_config(files, messages)?;
     Ok(())
 }

@@ -8,6 +8,7 @@
 //! decided here**, and nothing is kept that has to outlive the process.
 
 mod auth;
+mod codec;
 mod connections;
 mod control;
 mod echo;

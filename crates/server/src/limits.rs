@@ -4,6 +4,9 @@ use std::time::Duration;
 
 /// The most bytes of one message; what is larger ends its stream.
 pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
+/// The most URLs and values of metadata in one message, with their names; what has more ends its stream. That is one for
+/// every 16 bytes of the largest message: whatever says something has fewer.
+pub const MAX_MESSAGE_PARTS: usize = 1 << 18;
 /// The most bytes of the headers of one call.
 pub const MAX_HEADER_BYTES: u32 = 16 << 10;
 /// The most bytes of the metadata of one URL, as they are kept; a URL with more is skipped.
@@ -46,5 +49,8 @@ pub const FIRST_WORD: Duration = Duration::from_secs(10);
 pub const KEEPALIVE: Duration = Duration::from_secs(30);
 /// How long a client is heard out that has been told all there is.
 pub const LAST_WORD: Duration = Duration::from_secs(2);
+/// How long the queue may take to answer for what has arrived when the server is stopped; then it fails, while there is
+/// still time to say so.
+pub const LAST_ANSWER: Duration = Duration::from_secs(8);
 /// How long calls may take to end when the server is stopped, and then how long what they leave behind may take.
 pub const GRACE: Duration = Duration::from_secs(10);

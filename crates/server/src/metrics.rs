@@ -79,6 +79,11 @@ impl Metrics {
             "URLs that are never fetched again",
             self.completed.clone(),
         );
+        all.register(
+            "frontier_putURLs_forward_notready",
+            "URLs for other nodes that were not ready: always 0, for there are none",
+            Counter::<u64>::default(),
+        );
     }
 
     fn register_ours(&mut self) {

@@ -5,8 +5,11 @@
 mod common;
 
 use common::*;
+use forager_server::limits::MAX_MESSAGE_PARTS;
 use forager_server::proto::ack_message::Status::{Ok, Skipped};
 use forager_server::proto::{DiscoveredBatch, UrlInfo};
+use futures_util::stream;
+use tonic::Code;
 
 on_both_stores![
     each_item_has_its_status_in_order,
@@ -72,4 +75,22 @@ async fn batches_of_several_crawls_stay_apart(mut world: World) {
     for crawl in ["", "A", "B"] {
         assert_eq!(world.stats(crawl, "").await.size, 1, "{crawl}");
     }
+}
+
+#[tokio::test]
+async fn a_message_of_too_many_items_ends_its_stream_before_they_are_made() {
+    let mut world = World::in_memory().await;
+    let batches = vec![
+        batch("one", vec![info("http://a.example/")]),
+        batch("many", vec![UrlInfo::default(); 100_000]),
+        batch("too many", vec![UrlInfo::default(); MAX_MESSAGE_PARTS + 1]),
+    ];
+    let mut answers = world.client.put_discovered(stream::iter(batches)).await.unwrap().into_inner();
+    assert_eq!(answers.message().await.unwrap().unwrap().id, "one");
+    let many = answers.message().await.unwrap().unwrap();
+    assert_eq!((many.id.as_str(), many.statuses.len()), ("many", 100_000));
+    let refused = answers.message().await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("262144"), "{refused}");
+    assert_eq!(world.stats("", "").await.size, 1);
 }

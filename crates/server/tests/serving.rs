@@ -259,6 +259,7 @@ async fn figures_have_the_names_that_dashboards_know() {
         "frontier_putURLs_discovered_total{discovered=\"false\"} 1",
         "frontier_putURLs_ignored_total 1",
         "frontier_putURLs_completed_total 1",
+        "frontier_putURLs_forward_notready_total 0",
         "forager_urlfrontier_calls_total{call=\"GetURLs\"} 1",
         "forager_urlfrontier_put_items_total{status=\"ok\"} 2",
         "forager_urlfrontier_connections 1",
