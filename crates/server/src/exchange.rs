@@ -137,7 +137,8 @@ impl<E: Exchange> Answers<E> {
 
 /// Asks the queue, and acknowledges what it says.
 async fn written<E: Exchange>(shared: &Shared, gathered: Gathered) -> Vec<E::Ack> {
-    let told = if gathered.puts.is_empty() { Ok(Vec::new()) } else { shared.put(&gathered.puts).await };
+    let told =
+        if gathered.puts.is_empty() { Ok(Vec::new()) } else { shared.put_in_time(&gathered.puts).await };
     if let Err(error) = &told {
         shared.failed(error);
     }

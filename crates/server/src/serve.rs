@@ -30,6 +30,10 @@ use crate::shared::{Clock, Shared};
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
+/// What is said when the server ends without having given back what clients did not take.
+const LEFT_LEASED: &str =
+    "the queue gave no answer in time: URLs that clients had not read stay leased until their time is over";
+
 /// Why the server ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -119,7 +123,9 @@ impl Server {
         shared.cut.cancel();
         shared.tasks.close();
         // A queue that cannot be reached does not keep it: leases end by themselves, and nothing was acknowledged.
-        let _ = tokio::time::timeout(GRACE, shared.tasks.wait()).await;
+        if tokio::time::timeout(GRACE, shared.tasks.wait()).await.is_err() {
+            (shared.options.complain)(&LEFT_LEASED);
+        }
         served
     }
 }

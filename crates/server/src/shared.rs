@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::limits::MAX_COLLECTIONS;
+use crate::limits::{LAST_ANSWER, MAX_COLLECTIONS};
 use crate::metrics::Metrics;
 use crate::serve::Options;
 
@@ -21,6 +21,10 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// What the queue says of items of a collection that is not there.
 const GONE: &str = "collection gone";
+
+/// What is said of puts that were under way when the server had to end.
+const NO_ANSWER: &str =
+    "it gave no answer before the server had to end; what was being put fails, and may be put again";
 
 /// How often who runs the server is told of calls that fail.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -78,9 +82,22 @@ impl Shared {
         }
     }
 
+    /// Takes in what clients say of URLs, as long as there is time. When the server is stopped, it does not wait for a
+    /// queue that does not answer: what it was asked then fails, and may be put again.
+    pub(crate) async fn put_in_time(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
+        let no_more_time = async {
+            self.closing.cancelled().await;
+            tokio::time::sleep(LAST_ANSWER).await;
+        };
+        tokio::select! {
+            told = self.put(puts) => told,
+            () = no_more_time => Err(Error::Database { problem: NO_ANSWER.to_owned() }),
+        }
+    }
+
     /// Takes in what clients say of URLs. Collections that are not there yet are made: plain ones, in which the
     /// clients decide.
-    pub(crate) async fn put(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
+    async fn put(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
         self.make_collections(puts).await?;
         let mut told = self.frontier.put(puts, self.now()).await?;
         for _ in 0..MOST_TRIES {
