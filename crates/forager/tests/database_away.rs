@@ -108,7 +108,7 @@ async fn end_without_database(way: Way, schema: &Schema) {
     drop(client);
     let (_, told) = tokio::task::spawn_blocking(|| server.ended()).await.unwrap();
     // Two times ten seconds is what it may take; the rest is for a machine that is busy.
-    assert!(asked.elapsed() < Duration::from_secs(60), "{way:?}: {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_mins(1), "{way:?}: {:?}", asked.elapsed());
     assert!(told.contains("the database"), "{way:?}: {told}");
     is_as_it_was(schema).await;
 }
