@@ -146,7 +146,13 @@ fn a_schema_goes_up_and_down_and_says_where_it_is() {
     assert_eq!(ran.status, 2);
     assert!(ran.stderr.contains("deletes the queue") && ran.stderr.contains("--yes"), "{}", ran.stderr);
     assert_eq!(schema.good(&["collection", "list"]).len(), 1, "nothing was done");
-    assert_eq!(schema.good(&["db", "down", "--yes"]).len(), count);
+    let down = schema.good(&["db", "down", "--yes"]);
+    assert_eq!(down.len(), count + 1);
+    assert_eq!(
+        down[count],
+        json!({"version": 0, "name": format!("schema {}", schema.name), "did": "removed"})
+    );
+    assert_eq!(schema.good(&["db", "down", "--yes"]), Vec::<Value>::new(), "there is nothing left");
     assert_eq!(steps("missing"), count);
     assert_eq!(schema.good(&["db", "migrate"]).len(), count);
     assert_eq!(schema.good(&["collection", "list"]), Vec::<Value>::new());
@@ -202,7 +208,17 @@ fn a_check_finds_what_is_wrong_and_nothing_else() {
             "UPDATE queues SET wake_at = NULL, claimable = false",
             "it does not know when it has",
         ),
-        ("asleep", "UPDATE queues SET at = at + 5", "it does not know when it has"),
+        (
+            "woken too late",
+            "UPDATE queues SET wake_at = wake_at + 5, at = at + 3 WHERE NOT claimable",
+            "it does not know when it has",
+        ),
+        ("asleep", "UPDATE queues SET at = NULL", "it does not know when it has"),
+        (
+            "open too early",
+            "UPDATE queues SET at = at - 9, claimable = ready, wake_at = first_due * 1000",
+            "than its host opens at",
+        ),
         (
             "late",
             "UPDATE queues SET at = at + 9, wake_at = wake_at + 9 WHERE leased = 0",
@@ -239,6 +255,35 @@ fn a_check_finds_what_is_wrong_and_nothing_else() {
         }
         assert_eq!(schema.good(&["check"]).pop().unwrap(), summary, "after {name}");
     }
+    // Who looks too early looks in vain, once.
+    schema.sql("UPDATE queues SET wake_at = 0, at = least(at, 0)");
+    assert_eq!(schema.good(&["check"]).pop().unwrap(), summary, "looked at early");
+}
+
+#[test]
+fn a_check_takes_what_sql_did_for_what_it_is() {
+    let schema = Schema::new();
+    schema.good(&["job", "create", "https://shop.example/", "--name", "shop"]);
+    schema.good(&["job", "create", "https://news.example/", "--name", "news"]);
+    let page = "INSERT INTO pages (domain_id, path) SELECT domain_id, '/a' FROM jobs";
+    let task = "INSERT INTO tasks (job_id, page_id) SELECT j.id, p.id FROM pages p JOIN jobs j USING (domain_id) WHERE p.job_id IS NULL";
+    let steps: [(&str, &[&str], u64); 6] = [
+        ("pages without a task", &[page], 2),
+        ("tasks are added", &[task], 4),
+        ("pages are raised", &["UPDATE pages SET priority_score = 0.9"], 4),
+        ("some are deleted", &["DELETE FROM tasks WHERE path = '/'"], 2),
+        ("the last of a job is deleted", &["DELETE FROM tasks WHERE job_id = 'shop'"], 1),
+        ("all are deleted", &["DELETE FROM tasks"], 0),
+    ];
+    for (name, statements, entries) in steps {
+        for statement in statements {
+            schema.sql(statement);
+        }
+        let summary = schema.good(&["db", "check"]).pop().unwrap();
+        assert_eq!((&summary["entries"], &summary["findings"]), (&json!(entries), &json!(0)), "{name}");
+    }
+    schema.good(&["lease"]);
+    assert_eq!(schema.good(&["db", "check"]).pop().unwrap()["findings"], 0);
 }
 
 /// An export without the numbers of entries, which are those of one queue.

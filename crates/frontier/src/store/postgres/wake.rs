@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::types::Type;
 
+use super::call::Call;
 use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::Taken;
 use super::rows::{self, int, millis, queue_id};
 use super::session::Session;
 use super::wants::Wants;
-use super::{Call, Postgres, flush, load};
+use super::{Postgres, flush, load};
 use crate::engine;
 use crate::entry::{EntryId, QueueId};
 use crate::moment::Moment;
