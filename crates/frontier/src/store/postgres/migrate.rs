@@ -154,9 +154,11 @@ impl Shared {
 
     /// Whether there is such a schema, and the table of steps in it.
     async fn is_there(&self, session: &Session) -> Result<(bool, bool), Failure> {
-        const IS_THERE: &str = "SELECT to_regnamespace($1::text) IS NOT NULL, to_regclass($1::text || '.migrations') IS NOT NULL";
-        let schema = quoted(&self.options.schema);
-        let rows = session.query(IS_THERE, &[(&schema, Type::TEXT)]).await?;
+        // From the tables themselves: what a connection remembers of names is old when it has waited for a lock.
+        const IS_THERE: &str = "SELECT EXISTS (SELECT 1 FROM pg_namespace n WHERE n.nspname = $1), EXISTS \
+            (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                WHERE n.nspname = $1 AND c.relname = 'migrations')";
+        let rows = session.query(IS_THERE, &[(&self.options.schema, Type::TEXT)]).await?;
         let Some(row) = rows.first() else { return Ok((false, false)) };
         Ok((row.try_get(0)?, row.try_get(1)?))
     }

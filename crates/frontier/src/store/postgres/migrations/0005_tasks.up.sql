@@ -133,7 +133,7 @@ BEGIN
     UPDATE queues q SET queued = q.queued + n.queued, done = q.done + n.done, failed = q.failed + n.failed,
         ready = s.ready, claimable = q.claimable AND s.ready, first_due = s.first_due,
         at = CASE WHEN s.is_any THEN least(q.at, second * 1000) END,
-        wake_at = CASE WHEN s.is_any THEN least(q.wake_at, second * 1000) END
+        wake_at = CASE WHEN s.is_any THEN least(q.wake_at, q.at, second * 1000) END
     FROM (SELECT split_part(key, ' ', 2)::integer AS id,
             coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 0'), 0) AS queued,
             coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 2'), 0) AS done,
