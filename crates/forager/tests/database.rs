@@ -322,6 +322,42 @@ fn a_queue_moves_between_a_folder_and_a_database_with_nothing_lost() {
     assert_eq!(next(second.good(&what_comes)), next(folder.good(&what_comes)));
 }
 
+/// Several processes number what they find side by side, so that a page may come before the one it was found on: right
+/// before it, or further away than an import reads at a time.
+#[test]
+fn an_entry_that_comes_before_its_source_knows_it_in_the_end() {
+    let first = rich();
+    let links: Vec<Value> =
+        (0..1200).map(|number| json!({"url": format!("https://paper.example/{number}")})).collect();
+    let page = json!({"collection": "news", "source": "https://paper.example/a", "links": links});
+    first.run(&["discover"], page.to_string()).good_rows();
+    let export = first.run(&["export"], "").stdout;
+    let sorted = |text: &str| {
+        let mut rows = exported(text);
+        rows.sort_by_key(|row| row["url"].to_string());
+        rows
+    };
+    let expected = sorted(&export);
+    assert!(expected.iter().filter(|row| row["source"] == "https://paper.example/a").count() == 1200);
+    let (headers, entries): (Vec<&str>, Vec<&str>) =
+        export.lines().partition(|line| line.starts_with("{\"forager\""));
+    let backwards: Vec<&str> = headers.into_iter().chain(entries.into_iter().rev()).collect();
+    let backwards = backwards.join("\n");
+    let (folder, second) = (Queue::nowhere(), Schema::new());
+    folder.run(&["import"], &backwards).good_rows();
+    assert_same(&sorted(&folder.run(&["export"], "").stdout), &expected, "into a folder");
+    second.run(&["import"], &backwards).good_rows();
+    assert_same(&sorted(&second.run(&["export"], "").stdout), &expected, "into a database");
+}
+
+/// The first row that differs says enough.
+#[track_caller]
+fn assert_same(rows: &[Value], expected: &[Value], name: &str) {
+    assert_eq!(rows.len(), expected.len(), "{name}");
+    let differs = rows.iter().zip(expected).find(|(row, expected)| row != expected);
+    assert_eq!(differs, None, "{name}");
+}
+
 fn schemas_of_benchmarks(schema: &Schema, process: u32) -> usize {
     let named = format!("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'forager\\_bench\\_{process}\\_%'");
     schema.sql(&named).len()

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
@@ -18,6 +18,42 @@ fn server() -> String {
     )
 }
 
+fn new_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("program_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A server of the test's own, which can be taken away from those who use it.
+pub(crate) struct Cluster {
+    folder: String,
+    /// Where it is.
+    pub(crate) url: String,
+}
+
+impl Cluster {
+    pub(crate) fn start() -> Self {
+        let folder = std::env::temp_dir().join(new_name()).display().to_string();
+        let url = script("start", &folder);
+        Self { folder, url }
+    }
+
+    /// Ends it for good, as if its machine were gone.
+    pub(crate) fn take_away(self) {}
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        script("stop", &self.folder);
+    }
+}
+
+fn script(what: &str, folder: &str) -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres");
+    let output = Command::new(path).args([what, folder]).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "scripts/postgres {what}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 /// A schema of its own, which goes with it.
 pub(crate) struct Schema {
     pub(crate) name: String,
@@ -26,9 +62,7 @@ pub(crate) struct Schema {
 impl Schema {
     /// A name that nothing has.
     pub(crate) fn unmade() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { name: format!("program_{}_{number}", std::process::id()) }
+        Self { name: new_name() }
     }
 
     /// A schema with an empty queue.
