@@ -37,6 +37,11 @@ impl Cluster {
         Self { folder, url }
     }
 
+    /// What statements give.
+    pub(crate) fn sql(&self, statements: &str) -> Vec<Vec<String>> {
+        answers(&self.url, "", statements)
+    }
+
     /// Ends it for good, as if its machine were gone.
     pub(crate) fn take_away(self) {}
 }
@@ -102,21 +107,26 @@ impl Schema {
 
     /// What statements give: the values of their rows, as texts. Tables are those of this schema.
     pub(crate) fn sql(&self, statements: &str) -> Vec<Vec<String>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let (client, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
-            tokio::spawn(connection);
-            client.batch_execute(&format!("SET search_path TO {}", self.name)).await.unwrap();
-            let messages = client.simple_query(statements).await.unwrap();
-            let rows = messages.into_iter().filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) => Some(row),
-                _ => None,
-            });
-            let text =
-                |row: &tokio_postgres::SimpleQueryRow, column| row.get(column).unwrap_or("").to_owned();
-            rows.map(|row| (0..row.len()).map(|column| text(&row, column)).collect()).collect()
-        })
+        answers(&server(), &format!("SET search_path TO {}", self.name), statements)
     }
+}
+
+/// What statements give on a server, after one that gives nothing.
+fn answers(url: &str, first: &str, statements: &str) -> Vec<Vec<String>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(first).await.unwrap();
+        let messages = client.simple_query(statements).await;
+        let messages = messages.unwrap_or_else(|cause| panic!("{statements}: {cause:?}"));
+        let rows = messages.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        let text = |row: &tokio_postgres::SimpleQueryRow, column| row.get(column).unwrap_or("").to_owned();
+        rows.map(|row| (0..row.len()).map(|column| text(&row, column)).collect()).collect()
+    })
 }
 
 impl Drop for Schema {
