@@ -254,22 +254,10 @@ impl<'c> Shift<'c> {
         }
         if !reports.is_empty() {
             let completed = frontier.complete(&reports, now).await?;
-            self.give_back_refused(&completed).await?;
             for ((report, completed), line) in reports.iter().zip(completed).zip(lines) {
                 self.crawler.visitor.was_reported(report);
                 tell(watcher, report, completed, line);
             }
-        }
-        Ok(())
-    }
-
-    /// Gives back what a report was refused for: whoever holds a page for nothing keeps its host from others.
-    async fn give_back_refused(&self, completed: &[Completed]) -> Result<()> {
-        let refused = completed.iter().filter(|completed| completed.outcome == Outcome::Refused);
-        let tokens: Vec<Token> = refused.map(|completed| completed.token).collect();
-        if !tokens.is_empty() {
-            // What has run out meanwhile is not there to be given back.
-            self.crawler.frontier.release(&tokens, self.crawler.clock.now()).await?;
         }
         Ok(())
     }

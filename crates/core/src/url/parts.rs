@@ -4,6 +4,8 @@
 //! recognised here and taken as they stand, at a fraction of the price; everything else is left
 //! to the parser. The tests below hold both ways against each other.
 
+use core::net::Ipv4Addr;
+
 use url::{Position, Url};
 
 use super::bytes;
@@ -33,14 +35,13 @@ impl Parts {
 
     /// The parts of an absolute URL that the parser would leave as it is, but for its fragment.
     pub(super) fn plain(text: &str) -> Option<Self> {
-        let rest = after_scheme(text)?;
-        let host = text.len() - rest.len();
-        let path = host + plain_host_length(rest)?;
+        let authority = PlainAuthority::of(text)?;
         // The parser gives an empty path its slash.
-        let target = PlainTarget::of(&text[path..]).filter(|target| target.path_end > 0)?;
-        let (host, path) = (position(&text[..host]), position(&text[..path]));
-        let text = [&text[..path as usize], target.text].concat();
-        Some(Self { text, host, host_end: path, path, path_end: path + target.path_end })
+        let target = PlainTarget::of(&text[authority.end..]).filter(|target| target.path_end > 0)?;
+        let place = |end: usize| position(&text[..end]);
+        let (host, host_end, path) = (place(authority.host), place(authority.host_end), place(authority.end));
+        let text = [&text[..authority.end], target.text].concat();
+        Some(Self { text, host, host_end, path, path_end: path + target.path_end })
     }
 
     /// Resolves a link on this page, if the parser would leave the link as it is.
@@ -127,7 +128,7 @@ impl Parts {
 
 /// Whether `text` starts like a URL whose authority is plain: nothing behind that can make it invalid.
 pub(super) fn has_plain_authority(text: &str) -> bool {
-    after_scheme(text).and_then(plain_host_length).is_some()
+    PlainAuthority::of(text).is_some()
 }
 
 fn position(before: &str) -> u32 {
@@ -139,14 +140,32 @@ fn after_scheme(text: &str) -> Option<&str> {
     text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))
 }
 
+/// A host and port that the parser would leave as they are: where in the URL they are.
+struct PlainAuthority {
+    host: usize,
+    host_end: usize,
+    /// Where the path begins, or the text ends.
+    end: usize,
+}
+
+impl PlainAuthority {
+    fn of(text: &str) -> Option<Self> {
+        let rest = after_scheme(text)?;
+        let host = text.len() - rest.len();
+        let host_end = host + plain_host_length(rest)?;
+        let end = host_end + plain_port_length(&text[host_end..], text.starts_with("https"))?;
+        Some(Self { host, host_end, end })
+    }
+}
+
 /// The length of the host that `text`, an authority and what follows, starts with; none if it
-/// holds anything but labels of plain lower-case letters.
+/// holds anything but labels of plain lower-case letters, or four numbers.
 fn plain_host_length(text: &str) -> Option<usize> {
     let host = text.as_bytes();
     let (mut length, mut last_label, mut previous) = (0, 0, b'.');
     while let Some(&byte) = host.get(length) {
         match byte {
-            b'/' => break,
+            b'/' | b':' => break,
             b'a'..=b'z' | b'0'..=b'9' => {}
             b'.' => last_label = length + 1,
             // A double hyphen may be part of a punycode name, which has rules of its own.
@@ -157,7 +176,24 @@ fn plain_host_length(text: &str) -> Option<usize> {
         length += 1;
     }
     // So has what may be an IPv4 address: a last label that starts with a digit.
-    host[..length].get(last_label).filter(|byte| byte.is_ascii_lowercase()).map(|_| length)
+    let is_plain = match host[..length].get(last_label)? {
+        byte if byte.is_ascii_lowercase() => true,
+        byte if byte.is_ascii_digit() => text[..length].parse::<Ipv4Addr>().is_ok(),
+        _ => false,
+    };
+    is_plain.then_some(length)
+}
+
+/// The length of the port that `text`, what follows a host, starts with; none if the parser would write it
+/// otherwise, as it does with the default port of a scheme.
+fn plain_port_length(text: &str, is_https: bool) -> Option<usize> {
+    let Some(rest) = text.strip_prefix(':') else { return Some(0) };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let port: u16 = rest[..digits].parse().ok()?;
+    let default = if is_https { 443 } else { 80 };
+    let is_plain =
+        port != default && !rest.starts_with('0') && matches!(rest.as_bytes().get(digits), None | Some(b'/'));
+    is_plain.then_some(1 + digits)
 }
 
 /// A path and query that the parser would leave as they are.
@@ -193,7 +229,7 @@ mod tests {
             2 => proptest::sample::select(vec![
                 "/", "//", ".", "..", "/.", "/..", "%", "%2e", "%2E.", "%41", "?", "#", "'", "\"", "\\", ":",
                 "@", "&", "=", "-", "--", "xn--", "|", "^", "`", "{", "~", "!", "[", "é", " ", "\t", "http:",
-                "https://", ":80", ":443", "1.2", "0x7",
+                "https://", ":80", ":443", ":8080", ":0", ":65536", "1.2", "0x7", "10.0.0.9", "127.0.0.01",
             ])
             .prop_map(str::to_owned),
             1 => any::<char>().prop_map(String::from),
@@ -208,6 +244,37 @@ mod tests {
             proptest::sample::select(bases.to_vec()).prop_map(str::to_owned),
             tricky().prop_map(|rest| format!("http://{rest}")),
         ]
+    }
+
+    #[test]
+    fn which_authorities_need_no_parser() {
+        let table = [
+            ("http://a.b/", true),
+            ("http://a.b:8080/", true),
+            ("https://a.b:80/", true),
+            ("http://127.0.0.1/a", true),
+            ("http://127.0.0.1:65535/a", true),
+            ("the default port goes: http://a.b:80/", false),
+            ("the default port goes: https://a.b:443/", false),
+            ("zeros go: http://a.b:08080/", false),
+            ("an empty port goes: http://a.b:/", false),
+            ("no port: http://a.b:65536/", false),
+            ("an address in short: http://127.1/", false),
+            ("in octal: http://127.0.0.01/", false),
+            ("in hexadecimal: http://0x7f000001/", false),
+            ("no address: http://127.0.0.256/", false),
+            ("no address: http://a.1/", false),
+            ("a user: http://u@a.b:8080/", false),
+            ("a password: http://u:1@a.b/", false),
+        ];
+        for (case, want) in table {
+            let text = case.rsplit(' ').next().unwrap_or_default();
+            let parts = Parts::plain(text);
+            assert_eq!(parts.is_some(), want, "{case}");
+            if let Some(parts) = parts {
+                assert_eq!(Ok(parts), Url::parse(text).map(Parts::of), "{case}");
+            }
+        }
     }
 
     proptest! {
