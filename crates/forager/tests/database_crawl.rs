@@ -223,7 +223,7 @@ fn a_crawl_whose_server_stays_away_ends_with_status_8() {
             if command == "crawl" { &["crawl", &home, "--quiet"] } else { &["run", "--quiet"] };
         let started = Started::new(&mut field.queue.command(words));
         wait_until("pages to be fetched", || field.seen().len() > 10);
-        cluster.take_away();
+        drop(cluster);
         let ran = started.end();
         assert_eq!(ran.status, 8, "{command}: {}", ran.stderr);
         assert!(ran.stderr.contains("it could not be used for 1 s"), "{command}: {}", ran.stderr);

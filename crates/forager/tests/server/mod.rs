@@ -23,7 +23,7 @@ fn new_name() -> String {
     format!("program_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A server of the test's own, which can be taken away from those who use it.
+/// A server of the test's own, which is gone when this is dropped, also from under those who use it.
 pub(crate) struct Cluster {
     folder: String,
     /// Where it is.
@@ -41,9 +41,6 @@ impl Cluster {
     pub(crate) fn sql(&self, statements: &str) -> Vec<Vec<String>> {
         answers(&self.url, "", statements)
     }
-
-    /// Ends it for good, as if its machine were gone.
-    pub(crate) fn take_away(self) {}
 }
 
 impl Drop for Cluster {
