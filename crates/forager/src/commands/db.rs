@@ -26,9 +26,9 @@ pub(super) fn run(command: &DbCommand) -> anyhow::Result<Outcome> {
 
 /// A step that was taken just now.
 #[derive(Serialize)]
-struct Taken<'a> {
+struct Taken {
     version: i32,
-    name: &'a str,
+    name: &'static str,
     did: &'static str,
 }
 
@@ -56,7 +56,7 @@ fn migrate(args: &StoreArgs, target: i32) -> anyhow::Result<Outcome> {
         output.row(&Taken { version: step.version, name: step.name, did })?;
     }
     if is_gone {
-        output.row(&Taken { version: 0, name: &format!("schema {schema}"), did: "removed" })?;
+        output.row(&Taken { version: 0, name: "schema", did: "removed" })?;
     }
     if steps.is_empty() && !is_gone && output.is_for_people() {
         output.text(&format!("nothing to do: the schema {schema:?} has version {before}"))?;
