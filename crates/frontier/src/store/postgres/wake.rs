@@ -56,10 +56,12 @@ impl Postgres {
             return Ok(false);
         }
         let numbers: Vec<i32> = queues.iter().map(|queue| int(queue.0)).collect();
-        let second = rows::second(now);
-        session.execute(WAKE, &[(&numbers, Type::INT4_ARRAY), (&second, Type::INT8)]).await?;
+        let about = |text, until: i64| {
+            Statement::new(text).with(numbers.clone(), Type::INT4_ARRAY).with(until, Type::INT8)
+        };
+        let answers = session.run_all(&[about(WAKE, rows::second(now)), about(STEPPING, time)]).await?;
         let mut wants = Wants::default();
-        for row in session.query(STEPPING, &[(&numbers, Type::INT4_ARRAY), (&time, Type::INT8)]).await? {
+        for row in answers.iter().flatten() {
             wants.entries.insert(rows::entry_id(row.try_get(0)?));
         }
         let stepping: Vec<EntryId> = wants.entries.iter().copied().collect();
