@@ -96,6 +96,14 @@ BENCH_HOSTS ?= 100000
 bench-frontier: build ## Measure the queue against the raw engine; prints a table (BENCH_URLS, BENCH_HOSTS)
 	target/release/forager bench frontier --urls $(BENCH_URLS) --hosts $(BENCH_HOSTS) --format table
 
+# The numbers of pending URLs that claims are compared at; 4 million need about 2 GB of disk.
+BENCH_PENDING ?= 40000,4000000
+
+.PHONY: bench-postgres
+bench-postgres: build ## Measure the queue in a PostgreSQL server of its own, which forces all to the medium (BENCH_PENDING)
+	DURABLE=yes scripts/postgres run bash -c \
+		'target/release/forager bench frontier --store "$$FORAGER_TEST_POSTGRES" --pending $(BENCH_PENDING) --format table'
+
 # How many URLs are put in each way, and how many queues there are when few of them have something due.
 BENCH_PUTS ?= 500000
 BENCH_QUEUES ?= 1000000

@@ -52,6 +52,30 @@ fn a_slip_names_the_key_the_line_and_the_nearest_key() {
 }
 
 #[test]
+fn what_no_database_could_be_used_with_is_refused_where_it_stands() {
+    let cases = [
+        ("connections = 0", "connections", "0 is less than 1"),
+        ("statement_timeout = \"0s\"", "statement_timeout", "a statement needs a millisecond at least"),
+        ("hold = \"0s\"", "hold", "0s is too short to fetch anything"),
+        (
+            "schema = \"information_schema\"",
+            "schema",
+            "\"information_schema\": the server keeps this name for itself",
+        ),
+        ("schema = \"pg_own\"", "schema", "\"pg_own\": the server keeps this name for itself"),
+    ];
+    for (line, key, problem) in cases {
+        let ran = config("check", &format!("[store.postgres]\n{line}\n"), &[]);
+        let told = format!("forager: forager.toml:2: store.postgres.{key}: {problem}\n");
+        assert_eq!((ran.status, ran.stderr), (2, told), "{line}");
+    }
+    let ran = config("check", "", &[("FORAGER_STORE__POSTGRES__CONNECTIONS", "0")]);
+    assert!(ran.stderr.contains("FORAGER_STORE__POSTGRES__CONNECTIONS") && ran.status == 2, "{}", ran.stderr);
+    let ran = config("check", "[store.postgres]\npatience = \"0s\"\n", &[]);
+    assert_eq!(ran.status, 0, "who has none does not wait: {}", ran.stderr);
+}
+
+#[test]
 fn the_names_of_hosts_are_not_taken_for_slips() {
     type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str);
     let file = "[fetch]\nresolve = { \"a.test\" = [\"127.0.0.2\"] }\n";

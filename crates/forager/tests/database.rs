@@ -146,7 +146,10 @@ fn a_schema_goes_up_and_down_and_says_where_it_is() {
     assert_eq!(ran.status, 2);
     assert!(ran.stderr.contains("deletes the queue") && ran.stderr.contains("--yes"), "{}", ran.stderr);
     assert_eq!(schema.good(&["collection", "list"]).len(), 1, "nothing was done");
-    assert_eq!(schema.good(&["db", "down", "--yes"]).len(), count);
+    let down = schema.good(&["db", "down", "--yes"]);
+    assert_eq!(down.len(), count + 1);
+    assert_eq!(down[count], json!({"version": 0, "name": "schema", "did": "removed"}));
+    assert_eq!(schema.good(&["db", "down", "--yes"]), Vec::<Value>::new(), "there is nothing left");
     assert_eq!(steps("missing"), count);
     assert_eq!(schema.good(&["db", "migrate"]).len(), count);
     assert_eq!(schema.good(&["collection", "list"]), Vec::<Value>::new());
@@ -202,7 +205,17 @@ fn a_check_finds_what_is_wrong_and_nothing_else() {
             "UPDATE queues SET wake_at = NULL, claimable = false",
             "it does not know when it has",
         ),
-        ("asleep", "UPDATE queues SET at = at + 5", "it does not know when it has"),
+        (
+            "woken too late",
+            "UPDATE queues SET wake_at = wake_at + 5, at = at + 3 WHERE NOT claimable",
+            "it does not know when it has",
+        ),
+        ("asleep", "UPDATE queues SET at = NULL", "it does not know when it has"),
+        (
+            "open too early",
+            "UPDATE queues SET at = at - 9, claimable = ready, wake_at = first_due * 1000",
+            "than its host opens at",
+        ),
         (
             "late",
             "UPDATE queues SET at = at + 9, wake_at = wake_at + 9 WHERE leased = 0",
@@ -239,6 +252,35 @@ fn a_check_finds_what_is_wrong_and_nothing_else() {
         }
         assert_eq!(schema.good(&["check"]).pop().unwrap(), summary, "after {name}");
     }
+    // Who looks too early looks in vain, once.
+    schema.sql("UPDATE queues SET wake_at = 0, at = least(at, 0)");
+    assert_eq!(schema.good(&["check"]).pop().unwrap(), summary, "looked at early");
+}
+
+#[test]
+fn a_check_takes_what_sql_did_for_what_it_is() {
+    let schema = Schema::new();
+    schema.good(&["job", "create", "https://shop.example/", "--name", "shop"]);
+    schema.good(&["job", "create", "https://news.example/", "--name", "news"]);
+    let page = "INSERT INTO pages (domain_id, path) SELECT domain_id, '/a' FROM jobs";
+    let task = "INSERT INTO tasks (job_id, page_id) SELECT j.id, p.id FROM pages p JOIN jobs j USING (domain_id) WHERE p.job_id IS NULL";
+    let steps: [(&str, &[&str], u64); 6] = [
+        ("pages without a task", &[page], 2),
+        ("tasks are added", &[task], 4),
+        ("pages are raised", &["UPDATE pages SET priority_score = 0.9"], 4),
+        ("some are deleted", &["DELETE FROM tasks WHERE path = '/'"], 2),
+        ("the last of a job is deleted", &["DELETE FROM tasks WHERE job_id = 'shop'"], 1),
+        ("all are deleted", &["DELETE FROM tasks"], 0),
+    ];
+    for (name, statements, entries) in steps {
+        for statement in statements {
+            schema.sql(statement);
+        }
+        let summary = schema.good(&["db", "check"]).pop().unwrap();
+        assert_eq!((&summary["entries"], &summary["findings"]), (&json!(entries), &json!(0)), "{name}");
+    }
+    schema.good(&["lease"]);
+    assert_eq!(schema.good(&["db", "check"]).pop().unwrap()["findings"], 0);
 }
 
 /// An export without the numbers of entries, which are those of one queue.
@@ -275,6 +317,42 @@ fn a_queue_moves_between_a_folder_and_a_database_with_nothing_lost() {
     let next = |rows: Vec<Value>| -> Vec<Value> { rows.iter().map(|row| row["url"].clone()).collect() };
     let what_comes = ["queue", "plan", "--limit", "20"];
     assert_eq!(next(second.good(&what_comes)), next(folder.good(&what_comes)));
+}
+
+/// Several processes number what they find side by side, so that a page may come before the one it was found on: right
+/// before it, or further away than an import reads at a time.
+#[test]
+fn an_entry_that_comes_before_its_source_knows_it_in_the_end() {
+    let first = rich();
+    let links: Vec<Value> =
+        (0..1200).map(|number| json!({"url": format!("https://paper.example/{number}")})).collect();
+    let page = json!({"collection": "news", "source": "https://paper.example/a", "links": links});
+    first.run(&["discover"], page.to_string()).good_rows();
+    let export = first.run(&["export"], "").stdout;
+    let sorted = |text: &str| {
+        let mut rows = exported(text);
+        rows.sort_by_key(|row| row["url"].to_string());
+        rows
+    };
+    let expected = sorted(&export);
+    assert!(expected.iter().filter(|row| row["source"] == "https://paper.example/a").count() == 1200);
+    let (headers, entries): (Vec<&str>, Vec<&str>) =
+        export.lines().partition(|line| line.starts_with("{\"forager\""));
+    let backwards: Vec<&str> = headers.into_iter().chain(entries.into_iter().rev()).collect();
+    let backwards = backwards.join("\n");
+    let (folder, second) = (Queue::nowhere(), Schema::new());
+    folder.run(&["import"], &backwards).good_rows();
+    assert_same(&sorted(&folder.run(&["export"], "").stdout), &expected, "into a folder");
+    second.run(&["import"], &backwards).good_rows();
+    assert_same(&sorted(&second.run(&["export"], "").stdout), &expected, "into a database");
+}
+
+/// The first row that differs says enough.
+#[track_caller]
+fn assert_same(rows: &[Value], expected: &[Value], name: &str) {
+    assert_eq!(rows.len(), expected.len(), "{name}");
+    let differs = rows.iter().zip(expected).find(|(row, expected)| row != expected);
+    assert_eq!(differs, None, "{name}");
 }
 
 fn schemas_of_benchmarks(schema: &Schema, process: u32) -> usize {

@@ -13,18 +13,22 @@ use std::time::{Duration, Instant};
 
 use forager_site::{Asked, Host, Site, demo_site};
 use serde_json::{Value, json};
-use server::Schema;
+use server::{Cluster, Schema};
 use web::{CONTACT, Field, LONG, Started, each, page, plain_host, wait_until};
 
 const GAP: Duration = Duration::from_millis(50);
 
 /// A served web, and a configuration that names the queue of a schema.
 fn field(site: Site, schema: &Schema, lines: &str) -> Field {
+    field_at(site, &schema.url(), lines)
+}
+
+/// The same, wherever the queue is.
+fn field_at(site: Site, url: &str, lines: &str) -> Field {
     let field = Field::new(site);
     let postgres = "[store.postgres]\nhold = \"3s\"\n";
     field.configure(&format!(
-        "contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\nanswer_timeout = \"2s\"\n[store]\nurl = {:?}\n{postgres}{lines}",
-        schema.url()
+        "contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\nanswer_timeout = \"2s\"\n[store]\nurl = {url:?}\n{postgres}{lines}"
     ));
     field
 }
@@ -201,6 +205,29 @@ fn what_a_killed_worker_held_is_fetched_by_another_when_its_time_is_over() {
     assert_eq!(field.run(&["audit"]).status, 0);
     field.assert_polite(1, GAP);
     assert_sound(&schema);
+}
+
+/// Whoever starts it again later may have more luck.
+#[test]
+fn a_crawl_whose_server_stays_away_ends_with_status_8() {
+    for command in ["crawl", "run"] {
+        let cluster = Cluster::start();
+        let is_enough = Arc::new(AtomicBool::new(false));
+        let site = HOSTS.iter().fold(Site::new(), |site, host| site.host(endless(host, &is_enough)));
+        let field = field_at(site, &cluster.url, "patience = \"1s\"\n");
+        let config = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+        std::fs::write(field.file("forager.toml"), config + &seeds(&field)).unwrap();
+        field.run(&["db", "migrate"]).good_rows();
+        let home = field.url(HOSTS[0], "/");
+        let words: &[&str] =
+            if command == "crawl" { &["crawl", &home, "--quiet"] } else { &["run", "--quiet"] };
+        let started = Started::new(&mut field.queue.command(words));
+        wait_until("pages to be fetched", || field.seen().len() > 10);
+        drop(cluster);
+        let ran = started.end();
+        assert_eq!(ran.status, 8, "{command}: {}", ran.stderr);
+        assert!(ran.stderr.contains("it could not be used for 1 s"), "{command}: {}", ran.stderr);
+    }
 }
 
 /// All of the demonstration web but the hosts that ask for long pauses.

@@ -60,6 +60,29 @@ async fn the_statements_of_the_document_are_taken_as_they_are() {
     beside.is_sound().await;
 }
 
+/// What it adds to tables is there already, where those are views.
+#[tokio::test]
+async fn its_columns_and_its_index_are_there() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    for name in ["pages", "index", "jobs"] {
+        let refused = beside.refused(part(name)).await;
+        assert!(refused.contains("relation \"pages\"") || refused.contains("relation \"jobs\""), "{refused}");
+    }
+    let columns = "FROM pg_attribute a JOIN (VALUES ('pages', 'priority_score'), ('jobs', 'prioritization_mode'), ('jobs', 'total_pages')) \
+        c (view, name) ON a.attrelid = c.view::regclass AND a.attname = c.name ORDER BY c.view DESC, a.attnum";
+    assert_eq!(
+        beside.told("attname, format_type(atttypid, atttypmod)", columns).await,
+        ["priority_score numeric(4,3)", "prioritization_mode text", "total_pages integer"]
+    );
+    assert_eq!(
+        beside.told("prioritization_mode, total_pages", "FROM jobs").await,
+        ["hierarchy 1"],
+        "by themselves"
+    );
+    let index = "FROM pg_indexes WHERE schemaname = current_schema() AND indexname = 'entries_ready'";
+    assert_eq!(beside.told("indexdef LIKE '%(queue, priority DESC, %'", index).await, ["t"]);
+}
+
 #[tokio::test]
 async fn its_queries_find_the_tasks_and_lock_no_more() {
     let mut beside = Beside::with_job(Order::Hierarchy).await;

@@ -35,9 +35,36 @@ fn ten_who_migrate_at_once_take_each_step_once() {
 
 /// What there is in a schema, and what hangs on it.
 async fn inventory(bare: &InSchema) -> Vec<String> {
-    let statement = "SELECT c.relkind::text || ' ' || c.relname FROM pg_class c WHERE c.relnamespace = '@'::regnamespace \
-        ORDER BY 1";
-    sql(&bare.url, &statement.replace('@', &bare.options.schema)).await
+    sql(&bare.url, &format!("{} ORDER BY 1", EVERYTHING.replace('@', &bare.options.schema))).await
+}
+
+/// Everything that lies in a schema, by its kind and name, and the comment it has.
+const EVERYTHING: &str = "SELECT kind || ' ' || name AS what, comment FROM pg_namespace n CROSS JOIN LATERAL \
+    (SELECT 'schema' AS kind, n.nspname::text AS name, obj_description(n.oid, 'pg_namespace') AS comment \
+    UNION ALL SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' \
+            ELSE c.relkind::text END, c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c \
+        WHERE c.relnamespace = n.oid AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass \
+            AND d.objid = c.oid AND c.relkind = 'S' AND d.deptype = 'i') \
+    UNION ALL SELECT 'column', c.relname || '.' || a.attname, col_description(c.oid, a.attnum) \
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+        WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'v') \
+    UNION ALL SELECT 'function', p.oid::regprocedure::text, obj_description(p.oid, 'pg_proc') FROM pg_proc p \
+        WHERE p.pronamespace = n.oid \
+    UNION ALL SELECT 'trigger', c.relname || '.' || t.tgname, obj_description(t.oid, 'pg_trigger') \
+        FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE c.relnamespace = n.oid AND NOT t.tgisinternal) x \
+    WHERE n.nspname = '@'";
+
+#[test]
+fn everything_in_the_schema_has_a_comment() {
+    let schema = InSchema::new();
+    let everything = EVERYTHING.replace('@', &schema.options.schema);
+    let silent = format!("SELECT what FROM ({everything}) e WHERE coalesce(comment, '') = '' ORDER BY 1");
+    apart(async move {
+        assert_eq!(sql(&schema.url, &silent).await, [""; 0], "these have none");
+        let kinds = format!("SELECT DISTINCT split_part(what, ' ', 1) FROM ({everything}) e ORDER BY 1");
+        let all = ["column", "function", "index", "schema", "sequence", "table", "trigger", "view"];
+        assert_eq!(sql(&schema.url, &kinds).await, all, "all kinds were looked at");
+    });
 }
 
 #[test]
@@ -48,13 +75,61 @@ fn up_and_down_and_up_again_is_where_it_was() {
         there.migrate(PostgresSchema::newest()).await.unwrap();
         let first = inventory(&bare).await;
         there.migrate(0).await.unwrap();
-        let nothing = inventory(&bare).await;
-        assert!(nothing.iter().all(|thing| thing.contains("migrations")), "left behind: {nothing:?}");
+        assert_eq!(inventory(&bare).await, [""; 0], "left behind");
+        assert!(!there.exists().await.unwrap());
+        there.migrate(0).await.unwrap();
+        assert!(!there.exists().await.unwrap(), "who takes nothing back makes nothing");
         there.migrate(PostgresSchema::newest()).await.unwrap();
         assert_eq!(inventory(&bare).await, first);
         let store = InSchema::connect(&bare, Settings::default());
         begin(&store).await;
         bare.is_sound().await;
+    });
+}
+
+/// With nothing of ours in it any more.
+#[test]
+fn a_schema_that_others_made_or_use_stays() {
+    let cases =
+        [("others made it", true, ""), ("others use it", false, "CREATE TABLE @.theirs (id integer)")];
+    for (name, is_theirs, later) in cases {
+        let bare = InSchema::bare(&server());
+        apart(async move {
+            let run =
+                async |statement: &str| sql(&bare.url, &statement.replace('@', &bare.options.schema)).await;
+            if is_theirs {
+                run("CREATE SCHEMA @").await;
+            }
+            let there = schema(&bare);
+            there.migrate(PostgresSchema::newest()).await.unwrap();
+            run(later).await;
+            there.migrate(0).await.unwrap();
+            assert!(there.exists().await.unwrap(), "{name}");
+            let left = inventory(&bare).await;
+            assert!(
+                left.iter().all(|thing| thing.starts_with("schema") || thing.contains("theirs")),
+                "{name}: {left:?}"
+            );
+            assert!(there.applied().await.unwrap().is_empty(), "{name}");
+            there.migrate(PostgresSchema::newest()).await.unwrap();
+        });
+    }
+}
+
+/// Who owns a schema need not be allowed to make one.
+#[test]
+fn the_owner_of_a_schema_migrates_without_any_other_right() {
+    let bare = InSchema::bare(&server());
+    apart(async move {
+        let role = bare.options.schema.replace("test", "role");
+        let make =
+            format!("CREATE ROLE {role} LOGIN; CREATE SCHEMA {} AUTHORIZATION {role}", bare.options.schema);
+        sql(&bare.url, &make).await;
+        let url = bare.url.replacen("forager@", &format!("{role}@"), 1);
+        let there = PostgresSchema::connect(&url, bare.options.clone()).unwrap();
+        there.migrate(PostgresSchema::newest()).await.unwrap();
+        there.migrate(0).await.unwrap();
+        assert!(there.exists().await.unwrap(), "it was not made by us");
     });
 }
 
@@ -71,8 +146,8 @@ fn a_schema_that_does_not_fit_is_refused_and_told_why() {
     let error = newer.try_connect(Settings::default()).unwrap_err().to_string();
     assert!(error.contains("newer version of Forager") && error.contains("9999"), "{error}");
     let there = schema(&newer);
-    let error = apart(async move { there.migrate(PostgresSchema::newest()).await.unwrap_err().to_string() });
-    assert!(error.contains("9999"), "{error}");
+    let told = apart(async move { there.migrate(PostgresSchema::newest()).await.unwrap_err().to_string() });
+    assert_eq!(told, error, "the same, whoever is too old");
 }
 
 #[test]
@@ -142,12 +217,19 @@ fn names_and_switches_in_the_address_are_checked() {
         ("schema=Forager", "small letters"),
         ("schema=a-b", "small letters"),
         ("schema=1a", "small letters"),
+        ("schema=", "small letters"),
+        ("schema=information_schema", "schema: \"information_schema\": the server keeps this name"),
+        ("schema=pg_forager", "schema: \"pg_forager\": the server keeps this name"),
         ("prepare=maybe", "true or false"),
         ("connections=many", "connections=many"),
+        ("connections=0", "connections: 0 is less than 1"),
     ];
     for (pair, told) in cases {
         let url = format!("{}&{pair}", server());
         let error = PostgresSchema::connect(&url, PostgresOptions::default()).unwrap_err().to_string();
         assert!(error.contains(told), "{pair}: {error}");
     }
+    let options = PostgresOptions { statement_timeout: Duration::ZERO, ..PostgresOptions::default() };
+    let error = PostgresSchema::connect(&server(), options).unwrap_err().to_string();
+    assert!(error.contains("statement_timeout: "), "{error}");
 }

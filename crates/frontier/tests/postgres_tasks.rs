@@ -12,7 +12,9 @@ mod common;
 use common::sql::{Beside, HOME, link};
 use forager_core::hierarchy::Priority;
 use forager_core::order::Order;
+use forager_core::time::Interval;
 use forager_frontier::Frontier as _;
+use forager_frontier::catalog::Limits;
 use forager_frontier::entry::How;
 use forager_frontier::verbs::{JobState, Link, ListFilter, Steer};
 
@@ -123,6 +125,138 @@ async fn a_task_inserted_by_sql_is_crawled() {
     beside.add("acme", "acme.example", "/late", ("sitemap", None)).await;
     assert_eq!(beside.lease().await.unwrap().url, "https://acme.example/late");
     beside.is_sound().await;
+}
+
+/// What a statement returns is what somebody reads who asks afterwards.
+#[tokio::test]
+async fn returning_gives_what_is_stored() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    let domain: i32 = beside.rows("SELECT domain_id FROM jobs", &[]).await[0].get(0);
+    let page = |path: &str| format!("INSERT INTO pages (domain_id, path) VALUES ({domain}, '{path}')");
+    beside.sql.batch_execute(&page("/known")).await.unwrap();
+    let task = "INSERT INTO tasks (job_id, page_id, status, created_at, source_type, source_url, retry_count) \
+        SELECT 'acme', id, 'pending', '2001-01-01', 'header', 'acme.example', 7 FROM pages WHERE path = '/known'";
+    let again = task.replace("'header'", "'redirect'").replace("'acme.example'", "NULL");
+    let cases = [
+        ("a domain", "domains", "INSERT INTO domains (name) VALUES ('ACME.example')".to_owned()),
+        ("a page", "pages", page("/B/../%7ea")),
+        ("one that is there", "pages", page("/known")),
+        ("the homepage", "pages", page("/")),
+        ("a task", "tasks", task.to_owned()),
+        ("one that is there, found otherwise", "tasks", again),
+        (
+            "lower than it is",
+            "pages",
+            "UPDATE pages SET priority_score = 0.2 WHERE path = '/known'".to_owned(),
+        ),
+        ("higher", "pages", "UPDATE pages SET priority_score = 0.95 WHERE path = '/known'".to_owned()),
+        ("a job", "jobs", "UPDATE jobs SET status = 'paused'".to_owned()),
+        ("a job that is paused already", "jobs", "UPDATE jobs SET status = 'paused'".to_owned()),
+    ];
+    for (name, view, statement) in cases {
+        let returned = beside.rows(&format!("{statement} RETURNING id::text, {view}::text"), &[]).await;
+        let [id, row]: [String; 2] = [0, 1].map(|column| returned[0].get(column));
+        assert_eq!(
+            beside.told(&format!("{view}::text"), &format!("FROM {view} WHERE id::text = '{id}'")).await,
+            [row],
+            "{name}"
+        );
+    }
+    assert_eq!(
+        beside
+            .told(
+                "status, source_type, source_url, retry_count, created_at > now() - interval '1 minute'",
+                "FROM tasks WHERE path = '/known'"
+            )
+            .await,
+        ["pending link https://acme.example/ 0 t"]
+    );
+}
+
+#[tokio::test]
+async fn a_task_says_when_it_was_taken_and_when_it_was_fetched() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    // When it was fetched is kept in seconds.
+    let shown = async |beside: &Beside| {
+        let now = format!("'{}'::timestamptz", beside.now);
+        let row = format!("status, started_at = {now}, completed_at = date_trunc('second', {now})");
+        beside.told(&row, "FROM tasks ORDER BY id").await
+    };
+    assert_eq!(shown(&beside).await, ["pending"], "neither is known");
+    let leased = beside.lease().await.unwrap();
+    assert_eq!(shown(&beside).await, ["running t"]);
+    beside.report(&leased, 200, vec![link("https://acme.example/gone")]).await;
+    assert_eq!(shown(&beside).await, ["completed t", "pending"]);
+    beside.fetch(403, Vec::new()).await;
+    assert_eq!(
+        beside.told("status, completed_at IS NOT NULL", "FROM tasks ORDER BY id").await,
+        ["completed t", "failed t"]
+    );
+}
+
+/// The view says of a job what Forager says, at every turn that its end can take.
+#[tokio::test]
+async fn a_job_is_completed_as_long_as_nothing_is_left() {
+    let limits = Limits::default();
+    let hour = Some(Interval::from_secs_f64(3600.0));
+    let cases = [
+        ("without a limit", limits, ["running", "running", "completed", "running"]),
+        (
+            "with pages left",
+            Limits { pages: Some(2), ..limits },
+            ["running", "running", "completed", "running"],
+        ),
+        (
+            "with no page left",
+            Limits { pages: Some(1), ..limits },
+            ["running", "running", "completed", "completed"],
+        ),
+        (
+            "with bytes left",
+            Limits { bytes: Some(101), ..limits },
+            ["running", "running", "completed", "running"],
+        ),
+        (
+            "with no byte left",
+            Limits { bytes: Some(100), ..limits },
+            ["running", "running", "completed", "completed"],
+        ),
+        ("with time left", Limits { time: hour, ..limits }, ["running", "running", "completed", "running"]),
+    ];
+    for (name, limits, expected) in cases {
+        let mut beside = Beside::new().await;
+        beside.start_within("acme", HOME, Order::Hierarchy, limits).await;
+        let mut seen = vec![status(&beside, name).await];
+        let leased = beside.lease().await.unwrap();
+        seen.push(status(&beside, name).await);
+        let report = forager_frontier::verbs::Report {
+            token: leased.token.0,
+            status: Some(200),
+            bytes: 100,
+            ..Default::default()
+        };
+        beside.store.complete(&[report], beside.now).await.unwrap();
+        seen.push(status(&beside, name).await);
+        beside.add("acme", "acme.example", "/late", ("sitemap", None)).await;
+        seen.push(status(&beside, name).await);
+        assert_eq!(seen, expected, "{name}");
+    }
+    let mut beside = Beside::new().await;
+    beside.now -= jiff::SignedDuration::from_hours(2);
+    beside.start_within("acme", HOME, Order::Hierarchy, Limits { time: hour, ..limits }).await;
+    beside.now += jiff::SignedDuration::from_hours(2);
+    assert_eq!(status(&beside, "whose time is over").await, "completed");
+}
+
+/// The status of the only job as SQL and as Forager tell it, which is the same; SQL first, which changes nothing.
+async fn status(beside: &Beside, name: &str) -> String {
+    let shown = beside.told("status, completed_at IS NOT NULL", "FROM jobs").await.remove(0);
+    let (status, has_ended) = shown.split_once(' ').unwrap();
+    let state = beside.store.jobs(beside.now).await.unwrap()[0].state;
+    let told = if state == JobState::Finished { "completed" } else { "running" };
+    assert_eq!(status, told, "{name}");
+    assert!(status == "completed" || has_ended == "f", "{name}: {shown}");
+    status.to_owned()
 }
 
 #[tokio::test]
@@ -256,6 +390,8 @@ async fn a_task_can_be_deleted_while_nobody_has_it() {
     beside.fetch(200, vec![link("https://acme.example/a"), link("https://acme.example/b")]).await;
     beside.sql.batch_execute("DELETE FROM tasks WHERE path IN ('/', '/a')").await.unwrap();
     beside.is_sound().await;
+    beside.schema.is_sound().await;
+    assert_eq!(beside.store.check().await.unwrap().findings, []);
     assert_eq!(beside.lease().await.unwrap().url, "https://acme.example/b");
     let refused = beside.refused("DELETE FROM tasks").await;
     assert!(refused.ends_with("is being fetched"), "{refused}");
@@ -325,13 +461,4 @@ async fn what_sql_cannot_do_is_refused_in_plain_words() {
     assert!(refused.ends_with("has a task"), "{refused}");
     beside.sql.batch_execute("DELETE FROM pages WHERE path = '/loose'").await.unwrap();
     beside.is_sound().await;
-}
-
-#[tokio::test]
-async fn everything_in_the_schema_has_a_comment() {
-    let beside = Beside::new().await;
-    let relations = "FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v') AND obj_description(c.oid, 'pg_class') IS NULL";
-    assert_eq!(beside.told("relname", relations).await, [""; 0]);
-    let functions = "FROM pg_proc p WHERE pronamespace = current_schema()::regnamespace AND obj_description(p.oid, 'pg_proc') IS NULL";
-    assert_eq!(beside.told("proname", functions).await, [""; 0]);
 }

@@ -70,7 +70,7 @@ fn at_once(text: &str) -> Result<usize, String> {
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, or its folder is damaged
+///    8  the queue cannot be had: another process has it, its folder is damaged, or its database cannot be reached
 ///    9  every page to start from failed, so that nothing could be fetched
 ///   11  it was stopped
 ///   13  it was stopped at once
@@ -144,7 +144,7 @@ pub(crate) struct CrawlArgs {
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, or its folder is damaged
+///    8  the queue cannot be had: another process has it, its folder is damaged, or its database cannot be reached
 ///   13  it was stopped at once
 #[derive(Debug, Args)]
 #[command(
@@ -189,7 +189,7 @@ pub(crate) struct RunArgs {
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, or its folder is damaged
+///    8  the queue cannot be had: another process has it, its folder is damaged, or its database cannot be reached
 ///   13  it was stopped at once
 #[derive(Debug, Args)]
 #[command(

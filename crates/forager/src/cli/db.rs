@@ -45,7 +45,7 @@ pub(crate) enum DbCommand {
   $ forager db down
   forager: this deletes the queue with all that is in it; say --yes to go on
   $ forager db down --yes | tail -1
-  {"version":1,"name":"queue","did":"down"}"#
+  {"version":0,"name":"schema","did":"removed"}"#
     )]
     Down(DbDownArgs),
 }

@@ -43,17 +43,22 @@ struct Step {
 }
 
 fn migrate(args: &StoreArgs, target: i32) -> anyhow::Result<Outcome> {
-    let (schema, taken) = with_schema(args, async |schema| {
+    let (schema, before, steps, is_gone) = with_schema(args, async |schema| {
         let before = schema.applied().await?.last().map_or(0, |last| last.version);
-        Ok((schema.name().to_owned(), (before, schema.migrate(target).await?)))
+        let was_there = schema.exists().await?;
+        let steps = schema.migrate(target).await?;
+        let is_gone = was_there && !schema.exists().await?;
+        Ok((schema.name().to_owned(), before, steps, is_gone))
     })?;
-    let (before, steps) = taken;
     let mut output = Output::new(args.format(), &["version", "name", "did"]);
     for step in &steps {
         let did = if step.version > before { "up" } else { "down" };
         output.row(&Taken { version: step.version, name: step.name, did })?;
     }
-    if steps.is_empty() && output.is_for_people() {
+    if is_gone {
+        output.row(&Taken { version: 0, name: "schema", did: "removed" })?;
+    }
+    if steps.is_empty() && !is_gone && output.is_for_people() {
         output.text(&format!("nothing to do: the schema {schema:?} has version {before}"))?;
     }
     output.flush()?;

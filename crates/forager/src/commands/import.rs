@@ -249,11 +249,12 @@ impl<'a> Import<'a> {
         });
         let images: Vec<Image> = images.collect();
         let id = id.to_owned();
-        self.seen.extend(images.iter().map(|image| hash(&id, &image.url)));
-        let is_early = |image: &&Image| {
-            image.source.as_ref().is_some_and(|source| !self.seen.contains(&hash(&id, source)))
-        };
-        self.early.extend(images.iter().filter(is_early).map(|image| (id.clone(), image.clone())));
+        for image in &images {
+            if image.source.as_ref().is_some_and(|source| !self.seen.contains(&hash(&id, source))) {
+                self.early.push((id.clone(), image.clone()));
+            }
+            self.seen.insert(hash(&id, &image.url));
+        }
         let store = lazy.get()?;
         let new = store::ask(store.frontier.import(&id, &images, store.now))?;
         let added = new.iter().filter(|&&is_new| is_new).count() as u64;

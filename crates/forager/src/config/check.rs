@@ -25,6 +25,7 @@ pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
     let selector = Selector::new(config.select.clone());
     selector.map_err(|error| layers.problem(&select_key(&error), &error.to_string()))?;
     check_fetch(config, layers)?;
+    check_store(config, layers)?;
     for (index, profile) in config.profiles.iter().enumerate() {
         let problem =
             |key: &str, problem: &str| Err(layers.problem(&format!("profiles[{index}].{key}"), problem));
@@ -53,6 +54,16 @@ fn check_fetch(config: &Config, layers: &Layers) -> anyhow::Result<()> {
         let (least, most) = (AT_ONCE.start(), AT_ONCE.end());
         let problem = format!("{} is not between {least} and {most}", config.fetch.at_once);
         return Err(layers.problem("fetch.at_once", &problem));
+    }
+    Ok(())
+}
+
+fn check_store(config: &Config, layers: &Layers) -> anyhow::Result<()> {
+    let postgres = &config.store.postgres;
+    let problem = |key: &str, problem: &str| layers.problem(&format!("store.postgres.{key}"), problem);
+    postgres.options().check().map_err(|(key, told)| problem(key, &told))?;
+    if postgres.hold == Interval::default() {
+        return Err(problem("hold", "0s is too short to fetch anything"));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
@@ -18,6 +18,44 @@ fn server() -> String {
     )
 }
 
+fn new_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("program_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A server of the test's own, which is gone when this is dropped, also from under those who use it.
+pub(crate) struct Cluster {
+    folder: String,
+    /// Where it is.
+    pub(crate) url: String,
+}
+
+impl Cluster {
+    pub(crate) fn start() -> Self {
+        let folder = std::env::temp_dir().join(new_name()).display().to_string();
+        let url = script("start", &folder);
+        Self { folder, url }
+    }
+
+    /// What statements give.
+    pub(crate) fn sql(&self, statements: &str) -> Vec<Vec<String>> {
+        answers(&self.url, "", statements)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        script("stop", &self.folder);
+    }
+}
+
+fn script(what: &str, folder: &str) -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres");
+    let output = Command::new(path).args([what, folder]).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "scripts/postgres {what}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 /// A schema of its own, which goes with it.
 pub(crate) struct Schema {
     pub(crate) name: String,
@@ -26,9 +64,7 @@ pub(crate) struct Schema {
 impl Schema {
     /// A name that nothing has.
     pub(crate) fn unmade() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { name: format!("program_{}_{number}", std::process::id()) }
+        Self { name: new_name() }
     }
 
     /// A schema with an empty queue.
@@ -68,21 +104,26 @@ impl Schema {
 
     /// What statements give: the values of their rows, as texts. Tables are those of this schema.
     pub(crate) fn sql(&self, statements: &str) -> Vec<Vec<String>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let (client, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
-            tokio::spawn(connection);
-            client.batch_execute(&format!("SET search_path TO {}", self.name)).await.unwrap();
-            let messages = client.simple_query(statements).await.unwrap();
-            let rows = messages.into_iter().filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) => Some(row),
-                _ => None,
-            });
-            let text =
-                |row: &tokio_postgres::SimpleQueryRow, column| row.get(column).unwrap_or("").to_owned();
-            rows.map(|row| (0..row.len()).map(|column| text(&row, column)).collect()).collect()
-        })
+        answers(&server(), &format!("SET search_path TO {}", self.name), statements)
     }
+}
+
+/// What statements give on a server, after one that gives nothing.
+fn answers(url: &str, first: &str, statements: &str) -> Vec<Vec<String>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(first).await.unwrap();
+        let messages = client.simple_query(statements).await;
+        let messages = messages.unwrap_or_else(|cause| panic!("{statements}: {cause:?}"));
+        let rows = messages.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        let text = |row: &tokio_postgres::SimpleQueryRow, column| row.get(column).unwrap_or("").to_owned();
+        rows.map(|row| (0..row.len()).map(|column| text(&row, column)).collect()).collect()
+    })
 }
 
 impl Drop for Schema {

@@ -1,6 +1,18 @@
 -- The SQL of document 001, to the letter: what people who have a task queue of that kind already run.
 -- Each part begins with its name.
 
+--- pages
+ALTER TABLE pages 
+ADD COLUMN priority_score NUMERIC(4,3) DEFAULT 0.000;
+
+--- index
+CREATE INDEX idx_pages_priority ON pages(domain_id, priority_score DESC);
+
+--- jobs
+ALTER TABLE jobs
+ADD COLUMN prioritization_mode TEXT DEFAULT 'hierarchy',
+ADD COLUMN total_pages INTEGER DEFAULT 0;
+
 --- view
 CREATE OR REPLACE VIEW prioritized_pending_tasks AS
 WITH job_config AS (

@@ -49,8 +49,13 @@ impl Beside {
     }
 
     pub async fn start(&self, id: &str, url: &str, order: Order) -> JobView {
+        self.start_within(id, url, order, Limits::default()).await
+    }
+
+    /// A job that ends at the latest as its limits say.
+    pub async fn start_within(&self, id: &str, url: &str, order: Order, limits: Limits) -> JobView {
         let profile = Profile { order, scope: Kind::Any, ..Profile::new(id, id) };
-        let job = NewJob { id: id.into(), urls: vec![url.into()], profile, limits: Limits::default() };
+        let job = NewJob { id: id.into(), urls: vec![url.into()], profile, limits };
         self.store.start_job(&job, self.now).await.unwrap()
     }
 

@@ -49,6 +49,37 @@ impl Default for PostgresOptions {
     }
 }
 
+impl PostgresOptions {
+    /// Refuses what no database could be used with: names the setting, and says why.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if let Some(problem) = schema_problem(&self.schema) {
+            return Err(("schema", format!("{:?}: {problem}", self.schema)));
+        }
+        if self.connections == 0 {
+            return Err(("connections", "0 is less than 1".to_owned()));
+        }
+        // The server takes nothing for no limit at all.
+        if self.statement_timeout < Duration::from_millis(1) {
+            return Err(("statement_timeout", "a statement needs a millisecond at least".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Why a schema cannot have this name.
+fn schema_problem(name: &str) -> Option<&'static str> {
+    let mut bytes = name.bytes();
+    let is_name = name.len() <= 48
+        && bytes.next().is_some_and(|first| first.is_ascii_lowercase() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    let is_of_server = name == "information_schema" || name.starts_with("pg_");
+    match (is_name, is_of_server) {
+        (false, _) => Some("at most 48 small letters, digits and _, not beginning with a digit"),
+        (true, true) => Some("the server keeps this name for itself"),
+        (true, false) => None,
+    }
+}
+
 /// Reads the address of a database; `schema`, `connections`, `prepare`, `listen` and `sslrootcert` in it are ours.
 pub(super) fn configure(
     url: &str,
@@ -74,18 +105,7 @@ pub(super) fn configure(
             _ => others.push(pair),
         }
     }
-    let is_name = |name: &str| {
-        let mut bytes = name.bytes();
-        name.len() <= 48
-            && bytes.next().is_some_and(|first| first.is_ascii_lowercase() || first == b'_')
-            && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-    };
-    if !is_name(&options.schema) {
-        return Err(wrong(&format!(
-            "schema {:?}: at most 48 small letters, digits and _, not beginning with a digit",
-            options.schema
-        )));
-    }
+    options.check().map_err(|(setting, problem)| wrong(&format!("{setting}: {problem}")))?;
     let url = if others.is_empty() { base.to_owned() } else { format!("{base}?{}", others.join("&")) };
     let mut config: tokio_postgres::Config =
         url.parse().map_err(|cause: PgError| wrong(&describe(&cause)))?;

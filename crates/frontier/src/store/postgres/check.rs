@@ -2,11 +2,14 @@
 //!
 //! Everything is seen as of one moment, while others go on working.
 
+mod waits;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
 use tokio_postgres::types::Type;
 
+use self::waits::Waits;
 use super::Postgres;
 use super::failure::{Failure, to_error};
 use super::rows::{self, millis};
@@ -80,16 +83,6 @@ const QUESTIONS: &[(&str, &str)] = &[
                 count(*) FILTER (WHERE e.state = 3) AS failed FROM @entries e GROUP BY e.queue) s ON s.queue = q.id \
             WHERE (q.queued, q.leased, q.done, q.failed) IS DISTINCT FROM \
                 (coalesce(s.queued, 0), coalesce(s.leased, 0), coalesce(s.done, 0), coalesce(s.failed, 0)) LIMIT 1000",
-    ),
-    (
-        "it does not know when it has something to hand out",
-        "SELECT 'queue ' || q.id FROM @queues q LEFT JOIN (SELECT e.queue, bool_or(e.ready) AS ready, \
-                min(e.due) FILTER (WHERE NOT e.ready) AS first_due, min(e.step) AS step \
-                FROM @entries e WHERE e.state = 0 GROUP BY e.queue) s ON s.queue = q.id \
-            WHERE q.ready <> coalesce(s.ready, false) OR q.first_due IS DISTINCT FROM s.first_due \
-                OR (q.claimable AND NOT q.ready) OR (q.at IS NULL) <> (s.queue IS NULL) \
-                OR q.wake_at IS DISTINCT FROM \
-                    least(CASE WHEN q.claimable THEN NULL ELSE q.at END, q.first_due * 1000, s.step) LIMIT 1000",
     ),
     (
         "it belongs to a collection that is not there",
@@ -172,7 +165,7 @@ impl Postgres {
         Ok(checked)
     }
 
-    /// Whether queues wait for their hosts as long as these say, and in the order that they say.
+    /// Whether queues know what they wait for, and wait as long as their hosts say, in the order that they say.
     async fn check_queues(
         &self,
         session: &Session,
@@ -180,8 +173,11 @@ impl Postgres {
         hosts: &HashMap<HostId, Host>,
         checked: &mut Checked,
     ) -> Result<(), Failure> {
-        const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.turn, q.at, q.ready, q.first_due, \
-                EXISTS (SELECT 1 FROM @queues o JOIN @entries e ON e.queue = o.id AND e.state = 1 WHERE o.host = q.host) \
+        const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.turn, q.ready, q.claimable, q.at, q.first_due, q.wake_at, \
+                EXISTS (SELECT 1 FROM @entries e WHERE e.queue = q.id AND e.ready) AS has_ready, \
+                (SELECT min(e.due) FROM @entries e WHERE e.queue = q.id AND e.state = 0 AND NOT e.ready) AS is_due, \
+                (SELECT min(e.step) FROM @entries e WHERE e.queue = q.id AND e.state = 0 AND e.step IS NOT NULL) AS step, \
+                EXISTS (SELECT 1 FROM @queues o JOIN @entries e ON e.queue = o.id AND e.state = 1 WHERE o.host = q.host) AS is_busy \
             FROM @queues q WHERE q.id > $1 ORDER BY q.id LIMIT $2";
         let mut after = -1_i32;
         loop {
@@ -192,19 +188,19 @@ impl Postgres {
                 let (id, collection, host): (i32, i32, i32) =
                     (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
                 let place = || format!("queue {id}");
+                let waits = Waits::read(&row)?;
+                checked.expect(
+                    waits.are_known(),
+                    place,
+                    "it does not know when it has something to hand out",
+                );
                 let collection = rows::collection_id(collection);
                 let Some(host) = hosts.get(&rows::host_id(host)) else { continue };
                 let turn = i64::try_from(host.turn(collection)).unwrap_or(i64::MAX);
                 checked.expect(row.try_get::<_, i64>(3)? == turn, place, "its host knows another turn of it");
-                let (at, ready, first_due): (Option<i64>, bool, Option<i64>) =
-                    (row.try_get(4)?, row.try_get(5)?, row.try_get(6)?);
-                let Some(at) = at else { continue };
-                let is_busy = row.try_get::<_, bool>(7)? || host.visitor.is_some();
+                let is_busy = row.try_get::<_, bool>("is_busy")? || host.visitor.is_some();
                 let opens = self.opens(host, is_plain(catalog, collection));
-                let due =
-                    if ready { opens } else { first_due.unwrap_or_default().saturating_mul(1000).max(opens) };
-                // How many may be under way at a time is set for each process, and only counts where some are.
-                let is_right = if is_busy { at >= due } else { at == due };
+                let is_right = waits.are_those_of(opens, is_busy);
                 checked.expect(is_right, place, "it waits for another time than its host opens at");
             }
         }

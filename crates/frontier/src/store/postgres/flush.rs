@@ -7,7 +7,7 @@ mod records;
 
 use std::collections::BTreeSet;
 
-use super::Call;
+use super::call::Call;
 use super::failure::Failure;
 use super::loaded::EntryRow;
 use super::session::{Session, Statement};

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::types::Type;
 
-use super::Call;
+use super::call::Call;
 use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::{Needed, Numbered};

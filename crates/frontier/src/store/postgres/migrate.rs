@@ -30,7 +30,17 @@ macro_rules! migration {
 }
 
 /// All steps, in order.
-pub(super) const MIGRATIONS: &[Migration] = &[migration!(1, "queue"), migration!(2, "tasks")];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    migration!(1, "queue"),
+    migration!(2, "rules"),
+    migration!(3, "views"),
+    migration!(4, "priorities"),
+    migration!(5, "tasks"),
+    migration!(6, "steering"),
+];
+
+/// The comment of a schema that we made, by which we know that we may take it away again.
+const OUR_SCHEMA: &str = "The queue of Forager, made by `forager db migrate`";
 
 /// A step that a database has taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,25 +69,25 @@ impl Shared {
                     "the schema {schema:?} has version {found}, and this program needs {known}; run `forager db migrate`"
                 ),
             }),
-            std::cmp::Ordering::Greater => Err(Error::Database {
-                problem: format!(
-                    "the schema {schema:?} was made by a newer version of Forager (version {found}, this one knows \
-                     {known}); use that one"
-                ),
-            }),
+            std::cmp::Ordering::Greater => Err(Error::Database { problem: self.is_newer(found) }),
         }
+    }
+
+    /// What is told to a program that is older than the schema.
+    fn is_newer(&self, found: i32) -> String {
+        let (schema, known) = (&self.options.schema, newest());
+        format!(
+            "the schema {schema:?} was made by a newer version of Forager (version {found}, this one knows {known}); \
+             use that one"
+        )
     }
 
     /// The steps that the database has taken.
     pub(super) async fn applied(&self) -> Result<Vec<Applied>> {
-        const IS_THERE: &str = "SELECT to_regclass($1::text) IS NOT NULL";
         const APPLIED: &str = "SELECT version, name, at::text FROM @migrations ORDER BY version";
         let session = self.session().await.map_err(to_error)?;
-        let table = format!("{}.migrations", quoted(&self.options.schema));
         let read = async {
-            let rows = session.query(IS_THERE, &[(&table, Type::TEXT)]).await?;
-            let is_there: bool = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
-            if !is_there {
+            if !self.is_there(&session).await?.1 {
                 return Ok(Vec::new());
             }
             let rows = session.query(APPLIED, &[]).await?;
@@ -104,11 +114,6 @@ impl Shared {
 
     async fn step(&self, session: &mut Session, target: i32) -> Result<Option<Migration>, Failure> {
         const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
-        const PREPARE: &str = "CREATE SCHEMA IF NOT EXISTS %; \
-            CREATE TABLE IF NOT EXISTS %.migrations (version integer PRIMARY KEY, name text NOT NULL, \
-                at timestamptz NOT NULL DEFAULT now()); \
-            COMMENT ON TABLE %.migrations IS 'The steps that this schema has taken'; \
-            SET LOCAL search_path TO %, pg_catalog";
         const LAST: &str = "SELECT coalesce(max(version), 0) FROM @migrations";
         const DONE: &str = "INSERT INTO @migrations (version, name) VALUES ($1, $2)";
         const UNDONE: &str = "DELETE FROM @migrations WHERE version = $1";
@@ -116,33 +121,86 @@ impl Shared {
         for what in ["calls", "migrations"] {
             session.query(ALONE, &[(&self.lock_key(what), Type::INT8)]).await?;
         }
-        session.run(&PREPARE.replace('%', &quoted(&self.options.schema))).await?;
+        let (has_schema, has_table) = self.is_there(session).await?;
+        if target == 0 && !has_table {
+            session.roll_back().await?;
+            return Ok(None);
+        }
+        self.prepare(session, has_schema, has_table).await?;
         let rows = session.query(LAST, &[]).await?;
         let last: i32 = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
         if last > newest() {
-            return Err(Failure::Damaged(format!(
-                "the schema has version {last}, and this program knows {}; use the program that made it",
-                newest()
-            )));
+            return Err(Failure::Damaged(self.is_newer(last)));
         }
         let step = match last.cmp(&target) {
             std::cmp::Ordering::Equal => None,
             std::cmp::Ordering::Less => numbered(last + 1).map(|migration| (migration, true)),
             std::cmp::Ordering::Greater => numbered(last).map(|migration| (migration, false)),
         };
-        let Some((migration, is_up)) = step else {
-            session.commit().await?;
-            return Ok(None);
-        };
-        session.run(if is_up { migration.up } else { migration.down }).await?;
-        let version = (&migration.version as _, Type::INT4);
-        if is_up {
-            session.execute(DONE, &[version, (&migration.name, Type::TEXT)]).await?;
-        } else {
-            session.execute(UNDONE, &[version]).await?;
+        if let Some((migration, is_up)) = step {
+            session.run(if is_up { migration.up } else { migration.down }).await?;
+            let version = (&migration.version as _, Type::INT4);
+            if is_up {
+                session.execute(DONE, &[version, (&migration.name, Type::TEXT)]).await?;
+            } else {
+                session.execute(UNDONE, &[version]).await?;
+            }
+        } else if target == 0 {
+            self.clear_away(session).await?;
         }
         session.commit().await?;
-        Ok(Some(*migration))
+        Ok(step.map(|(migration, _)| *migration))
+    }
+
+    /// Whether there is such a schema, and the table of steps in it.
+    async fn is_there(&self, session: &Session) -> Result<(bool, bool), Failure> {
+        // From the tables themselves: what a connection remembers of names is old when it has waited for a lock.
+        const IS_THERE: &str = "SELECT EXISTS (SELECT 1 FROM pg_namespace n WHERE n.nspname = $1), EXISTS \
+            (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                WHERE n.nspname = $1 AND c.relname = 'migrations')";
+        let rows = session.query(IS_THERE, &[(&self.options.schema, Type::TEXT)]).await?;
+        let Some(row) = rows.first() else { return Ok((false, false)) };
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    }
+
+    /// Makes what every step needs, and has names mean what lies in the schema. Who owns a schema need not be
+    /// allowed to make one.
+    async fn prepare(&self, session: &Session, has_schema: bool, has_table: bool) -> Result<(), Failure> {
+        const SCHEMA: &str = "CREATE SCHEMA %; COMMENT ON SCHEMA % IS '!'; ";
+        const TABLE: &str = "CREATE TABLE %.migrations (version integer PRIMARY KEY, name text NOT NULL, \
+                at timestamptz NOT NULL DEFAULT now()); \
+            COMMENT ON TABLE %.migrations IS 'The steps that this schema has taken'; \
+            COMMENT ON COLUMN %.migrations.version IS 'Its number'; \
+            COMMENT ON COLUMN %.migrations.name IS 'What it is about'; \
+            COMMENT ON COLUMN %.migrations.at IS 'When it was taken'; \
+            COMMENT ON INDEX %.migrations_pkey IS 'A step by its number'; ";
+        const PATH: &str = "SET LOCAL search_path TO %, pg_catalog";
+        let schema = if has_schema { String::new() } else { SCHEMA.replace('!', OUR_SCHEMA) };
+        let table = if has_table { "" } else { TABLE };
+        let all = [&schema, table, PATH].concat().replace('%', &quoted(&self.options.schema));
+        Ok(session.run(&all).await?)
+    }
+
+    /// Takes away what is left when all steps were taken back: the table of steps, and the schema if it was made by us and
+    /// nobody else has put anything into it.
+    async fn clear_away(&self, session: &Session) -> Result<(), Failure> {
+        const IS_OURS: &str = "SELECT coalesce(obj_description(n.oid, 'pg_namespace') = $2, false) AND NOT EXISTS \
+                (SELECT 1 FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid) \
+            FROM pg_namespace n WHERE n.nspname = $1";
+        let schema = quoted(&self.options.schema);
+        session.run(&format!("DROP TABLE {schema}.migrations")).await?;
+        let params = [(&self.options.schema as _, Type::TEXT), (&OUR_SCHEMA as _, Type::TEXT)];
+        let rows = session.query(IS_OURS, &params).await?;
+        if rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default() {
+            session.run(&format!("DROP SCHEMA {schema}")).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is such a schema, with something in it or not.
+    pub(super) async fn has_schema(&self) -> Result<bool> {
+        let session = self.session().await.map_err(to_error)?;
+        Ok(self.is_there(&session).await.map_err(to_error)?.0)
     }
 }
 

@@ -36,6 +36,11 @@ const HOWS: [How; 6] = [How::Seed, How::Link, How::Sitemap, How::Redirect, How::
 /// How many columns a standing has.
 const TEXT_FROM: usize = 17;
 
+/// A key as it can be asked for. The server takes no text with a zero in it, and no key that is there has one, or is empty.
+pub(super) fn askable(key: &str) -> &str {
+    if key.contains('\0') { "" } else { key }
+}
+
 /// What a number of the database means here, where all numbers are positive.
 fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()

@@ -10,8 +10,8 @@ use tokio::sync::{Notify, watch};
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Error as PgError};
 
-use super::Attempt;
 use super::address::{PostgresOptions, configure, tls};
+use super::call::Attempt;
 use super::failure::{Failure, describe};
 use super::session::{self, Session, Statements};
 use crate::error::{Error, Result};
@@ -36,7 +36,7 @@ impl Shared {
         let (config, options) = configure(url, options)?;
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config.clone(), tls(&config, &options)?, manager);
-        let pool = Pool::builder(manager).max_size(options.connections.max(1)).build();
+        let pool = Pool::builder(manager).max_size(options.connections).build();
         Ok(Self {
             statements: Arc::new(Statements::new(&options.schema)),
             channel: format!("{}_news", options.schema),

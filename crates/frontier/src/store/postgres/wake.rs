@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::types::Type;
 
+use super::call::Call;
 use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::Taken;
 use super::rows::{self, int, millis, queue_id};
-use super::session::Session;
+use super::session::{Session, Statement};
 use super::wants::Wants;
-use super::{Call, Postgres, flush, load};
+use super::{Postgres, flush, load};
 use crate::engine;
 use crate::entry::{EntryId, QueueId};
 use crate::moment::Moment;
@@ -37,9 +38,13 @@ impl Postgres {
             WHERE e.queue = ANY($1) AND e.state = 0 AND NOT e.ready AND e.due <= $2";
         const STEPPING: &str = "SELECT e.id FROM @entries e \
             WHERE e.queue = ANY($1) AND e.state = 0 AND e.step IS NOT NULL AND e.step <= $2 ORDER BY e.id";
+        // What follows from the time would be worked out again after a crash: nobody waits for the medium.
+        const UNHURRIED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
         let known = self.begin(session, false).await?;
-        let (time, most) = (millis(now), MOST_WOKEN);
-        let rows = session.query(WHICH, &[(&time, Type::INT8), (&most, Type::INT8)]).await?;
+        let time = millis(now);
+        let which = Statement::new(WHICH).with(time, Type::INT8).with(MOST_WOKEN, Type::INT8);
+        let answers = session.run_all(&[Statement::new(UNHURRIED), which]).await?;
+        let rows = answers.into_iter().next_back().unwrap_or_default();
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
         let mut queues: BTreeSet<QueueId> = BTreeSet::new();
         for row in &rows {
@@ -51,10 +56,12 @@ impl Postgres {
             return Ok(false);
         }
         let numbers: Vec<i32> = queues.iter().map(|queue| int(queue.0)).collect();
-        let second = rows::second(now);
-        session.execute(WAKE, &[(&numbers, Type::INT4_ARRAY), (&second, Type::INT8)]).await?;
+        let about = |text, until: i64| {
+            Statement::new(text).with(numbers.clone(), Type::INT4_ARRAY).with(until, Type::INT8)
+        };
+        let answers = session.run_all(&[about(WAKE, rows::second(now)), about(STEPPING, time)]).await?;
         let mut wants = Wants::default();
-        for row in session.query(STEPPING, &[(&numbers, Type::INT4_ARRAY), (&time, Type::INT8)]).await? {
+        for row in answers.iter().flatten() {
             wants.entries.insert(rows::entry_id(row.try_get(0)?));
         }
         let stepping: Vec<EntryId> = wants.entries.iter().copied().collect();

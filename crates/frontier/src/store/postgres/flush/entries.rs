@@ -7,7 +7,7 @@ use super::super::loaded::{Changes, EntryRow};
 use super::super::rows::{self, how_number, int, millis, second};
 use super::super::session::Statement;
 use super::super::view::{View, key_of};
-use crate::entry::EntryId;
+use crate::entry::{EntryId, Standing};
 
 pub(super) fn remove_entries<'a>(changes: &Changes) -> Option<Statement<'a>> {
     const REMOVE: &str = "DELETE FROM @entries e WHERE e.id = ANY($1)";
@@ -16,14 +16,9 @@ pub(super) fn remove_entries<'a>(changes: &Changes) -> Option<Statement<'a>> {
     (!gone.is_empty()).then(|| Statement::new(REMOVE).with(gone, Type::INT4_ARRAY))
 }
 
-/// Entries as columns.
+/// Where entries stand, as the columns that every writing of them has, in this order.
 #[derive(Default)]
-struct Columns<'a> {
-    id: Vec<i32>,
-    queue: Vec<i32>,
-    key: Vec<[u8; 16]>,
-    url: Vec<&'a str>,
-    identity: Vec<Option<&'a str>>,
+struct Standings {
     state: Vec<i16>,
     ready: Vec<bool>,
     priority: Vec<i32>,
@@ -37,6 +32,53 @@ struct Columns<'a> {
     is_hub: Vec<bool>,
     harvest: Vec<i16>,
     step: Vec<Option<i64>>,
+}
+
+impl Standings {
+    fn push(&mut self, view: &View, standing: &Standing) {
+        self.state.push(standing.state as i16);
+        self.ready.push(view.is_ready(standing));
+        self.priority.push(i32::from(standing.priority.thousandths()));
+        self.due.push(second(standing.due));
+        self.tie.push(if standing.by_due { second(standing.due) } else { -1 });
+        self.seed.push(standing.seed.map(|seed| int(seed.0)));
+        self.depth.push(int(standing.place.depth));
+        self.hops.push(i16::try_from(standing.place.hops_off_domain).unwrap_or(i16::MAX));
+        self.last_fetch.push(standing.last_fetch.map(second));
+        self.risk.push(standing.risk as i16);
+        self.is_hub.push(standing.is_hub);
+        self.harvest.push(i16::from(standing.harvest));
+        self.step.push(standing.step.map(millis));
+    }
+
+    /// The same statement with these columns.
+    fn add_to(self, statement: Statement<'_>) -> Statement<'_> {
+        statement
+            .with(self.state, Type::INT2_ARRAY)
+            .with(self.ready, Type::BOOL_ARRAY)
+            .with(self.priority, Type::INT4_ARRAY)
+            .with(self.due, Type::INT8_ARRAY)
+            .with(self.tie, Type::INT8_ARRAY)
+            .with(self.seed, Type::INT4_ARRAY)
+            .with(self.depth, Type::INT4_ARRAY)
+            .with(self.hops, Type::INT2_ARRAY)
+            .with(self.last_fetch, Type::INT8_ARRAY)
+            .with(self.risk, Type::INT2_ARRAY)
+            .with(self.is_hub, Type::BOOL_ARRAY)
+            .with(self.harvest, Type::INT2_ARRAY)
+            .with(self.step, Type::INT8_ARRAY)
+    }
+}
+
+/// Entries as columns.
+#[derive(Default)]
+struct Columns<'a> {
+    id: Vec<i32>,
+    queue: Vec<i32>,
+    key: Vec<[u8; 16]>,
+    url: Vec<&'a str>,
+    identity: Vec<Option<&'a str>>,
+    standing: Standings,
     token: Vec<Option<i64>>,
     leased_from: Vec<Option<i64>>,
     leased_until: Vec<Option<i64>>,
@@ -52,22 +94,9 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     fn push(&mut self, view: &View, id: EntryId, row: &'a EntryRow) -> Result<(), Failure> {
-        let standing = &row.standing;
         self.id.push(int(id.0));
-        self.queue.push(int(standing.queue.0));
-        self.state.push(standing.state as i16);
-        self.ready.push(view.is_ready(standing));
-        self.priority.push(i32::from(standing.priority.thousandths()));
-        self.due.push(second(standing.due));
-        self.tie.push(if standing.by_due { second(standing.due) } else { -1 });
-        self.seed.push(standing.seed.map(|seed| int(seed.0)));
-        self.depth.push(int(standing.place.depth));
-        self.hops.push(i16::try_from(standing.place.hops_off_domain).unwrap_or(i16::MAX));
-        self.last_fetch.push(standing.last_fetch.map(second));
-        self.risk.push(standing.risk as i16);
-        self.is_hub.push(standing.is_hub);
-        self.harvest.push(i16::from(standing.harvest));
-        self.step.push(standing.step.map(millis));
+        self.queue.push(int(row.standing.queue.0));
+        self.standing.push(view, &row.standing);
         self.token.push(row.lease.map(|lease| i64::try_from(lease.token.0).unwrap_or(i64::MAX)));
         self.leased_from.push(row.lease.map(|lease| millis(lease.from)));
         self.leased_until.push(row.lease.map(|lease| millis(lease.until)));
@@ -110,26 +139,16 @@ pub(super) fn new_entries(view: &View) -> Result<Option<Statement<'_>>, Failure>
         return Ok(None);
     }
     let keys: Vec<Vec<u8>> = columns.key.iter().map(|key| key.to_vec()).collect();
+    let statement = Statement::new(ADD)
+        .with(columns.id, Type::INT4_ARRAY)
+        .with(columns.queue, Type::INT4_ARRAY)
+        .with(keys, Type::BYTEA_ARRAY)
+        .with(columns.url, Type::TEXT_ARRAY)
+        .with(columns.identity, Type::TEXT_ARRAY);
     Ok(Some(
-        Statement::new(ADD)
-            .with(columns.id, Type::INT4_ARRAY)
-            .with(columns.queue, Type::INT4_ARRAY)
-            .with(keys, Type::BYTEA_ARRAY)
-            .with(columns.url, Type::TEXT_ARRAY)
-            .with(columns.identity, Type::TEXT_ARRAY)
-            .with(columns.state, Type::INT2_ARRAY)
-            .with(columns.ready, Type::BOOL_ARRAY)
-            .with(columns.priority, Type::INT4_ARRAY)
-            .with(columns.due, Type::INT8_ARRAY)
-            .with(columns.tie, Type::INT8_ARRAY)
-            .with(columns.seed, Type::INT4_ARRAY)
-            .with(columns.depth, Type::INT4_ARRAY)
-            .with(columns.hops, Type::INT2_ARRAY)
-            .with(columns.last_fetch, Type::INT8_ARRAY)
-            .with(columns.risk, Type::INT2_ARRAY)
-            .with(columns.is_hub, Type::BOOL_ARRAY)
-            .with(columns.harvest, Type::INT2_ARRAY)
-            .with(columns.step, Type::INT8_ARRAY)
+        columns
+            .standing
+            .add_to(statement)
             .with(columns.created, Type::INT8_ARRAY)
             .with(columns.how, Type::INT2_ARRAY)
             .with(columns.source, Type::INT4_ARRAY)
@@ -163,22 +182,11 @@ pub(super) fn change_entries(view: &View) -> Result<Option<Statement<'_>>, Failu
     if columns.id.is_empty() {
         return Ok(None);
     }
+    let statement = Statement::new(CHANGE).with(columns.id, Type::INT4_ARRAY);
     Ok(Some(
-        Statement::new(CHANGE)
-            .with(columns.id, Type::INT4_ARRAY)
-            .with(columns.state, Type::INT2_ARRAY)
-            .with(columns.ready, Type::BOOL_ARRAY)
-            .with(columns.priority, Type::INT4_ARRAY)
-            .with(columns.due, Type::INT8_ARRAY)
-            .with(columns.tie, Type::INT8_ARRAY)
-            .with(columns.seed, Type::INT4_ARRAY)
-            .with(columns.depth, Type::INT4_ARRAY)
-            .with(columns.hops, Type::INT2_ARRAY)
-            .with(columns.last_fetch, Type::INT8_ARRAY)
-            .with(columns.risk, Type::INT2_ARRAY)
-            .with(columns.is_hub, Type::BOOL_ARRAY)
-            .with(columns.harvest, Type::INT2_ARRAY)
-            .with(columns.step, Type::INT8_ARRAY)
+        columns
+            .standing
+            .add_to(statement)
             .with(columns.token, Type::INT8_ARRAY)
             .with(columns.leased_from, Type::INT8_ARRAY)
             .with(columns.leased_until, Type::INT8_ARRAY)

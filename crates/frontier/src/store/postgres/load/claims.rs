@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use tokio_postgres::types::Type;
 
-use super::super::Call;
+use super::super::call::Call;
 use super::super::failure::Failure;
 use super::super::loaded::{Claims, EntryRow, Loaded};
-use super::super::rows::{self, host_id, int, millis, queue_id, standing, text};
+use super::super::rows::{self, askable, host_id, int, millis, queue_id, standing, text};
 use super::super::session::Session;
 use super::super::wants::Wants;
 use super::heads::ready;
@@ -109,9 +109,7 @@ pub(super) async fn claim(
     // Each has a statement of its own, for one with a condition that may not apply goes through all hosts.
     let rows = match (&collections[..], &wanted.key) {
         ([], _) => Vec::new(),
-        // No text with a zero in it is there.
-        (_, Some(key)) if key.contains('\0') => Vec::new(),
-        (_, Some(key)) => session.query(OF_KEY, &[all, limit, (key, Type::TEXT)]).await?,
+        (_, Some(key)) => session.query(OF_KEY, &[all, limit, (&askable(key), Type::TEXT)]).await?,
         ([only], None) => session.query(OF_ONE, &[(only, Type::INT4), limit]).await?,
         (_, None) => session.query(OF_MANY, &[all, limit]).await?,
     };
@@ -139,7 +137,7 @@ async fn wait(session: &Session, collections: &[i32], key: Option<&str>) -> Resu
     const OF_MANY: &str = claim!("q.collection = ANY($1)", "1", "");
     let all = (&collections as _, Type::INT4_ARRAY);
     match key {
-        Some(key) => session.query(OF_KEY, &[all, (&key, Type::TEXT)]).await?,
+        Some(key) => session.query(OF_KEY, &[all, (&askable(key), Type::TEXT)]).await?,
         None => session.query(OF_MANY, &[all]).await?,
     };
     Ok(())

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::super::Call;
+use super::super::call::Call;
 use super::super::failure::Failure;
 use super::super::loaded::{Elsewhere, Head, Loaded};
-use super::super::rows::{self, host_id, int, moment_of_millis, queue_id, standing, text};
+use super::super::rows::{self, askable, host_id, int, moment_of_millis, queue_id, standing, text};
 use super::super::session::Session;
 use super::super::wants::Wants;
 use super::{host_rows, owner, queue_numbers};
@@ -127,11 +127,7 @@ pub(super) async fn outlook(
     let held = queue_numbers(without);
     let [all, held] = [(&collections as _, Type::INT4_ARRAY), (&held as _, Type::INT4_ARRAY)];
     let rows = match &wanted.key {
-        // No text with a zero in it is there.
-        Some(key) if key.contains('\0') => {
-            session.query(LOOK_AT_KEY, &[all, held, (&"", Type::TEXT)]).await?
-        }
-        Some(key) => session.query(LOOK_AT_KEY, &[all, held, (key, Type::TEXT)]).await?,
+        Some(key) => session.query(LOOK_AT_KEY, &[all, held, (&askable(key), Type::TEXT)]).await?,
         None => session.query(LOOK, &[all, held]).await?,
     };
     let Some(row) = rows.first() else { return Ok(()) };

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::types::Type;
 
-use super::super::Call;
+use super::super::call::Call;
 use super::super::failure::Failure;
 use super::super::loaded::{Key, Loaded};
 use super::super::numbers::{Needed, Numbered};
-use super::super::rows::{self, collection_id, host_id, int, owner_number, queue_id, standing, text};
+use super::super::rows::{
+    self, askable, collection_id, host_id, int, owner_number, queue_id, standing, text,
+};
 use super::super::session::Session;
 use super::super::view::key_of;
 use super::super::wants::{Lookup, Stretch, Wants, stretch_key};
@@ -155,9 +157,8 @@ pub(super) async fn keys(
     if wants.hosts.is_empty() {
         return Ok(());
     }
-    let known = || wants.hosts.iter().filter(|(_, key)| !key.contains('\0'));
-    let texts: Vec<&str> = known().map(|(_, key)| key.as_str()).collect();
-    let owners: Vec<i32> = known().map(|(owner, _)| owner_number(*owner)).collect();
+    let texts: Vec<&str> = wants.hosts.iter().map(|(_, key)| askable(key)).collect();
+    let owners: Vec<i32> = wants.hosts.iter().map(|(owner, _)| owner_number(*owner)).collect();
     loaded.host_by.extend(wants.hosts.iter().map(|host| (host.clone(), None)));
     for row in session.query(HOSTS, &[(&texts, Type::TEXT_ARRAY), (&owners, Type::INT4_ARRAY)]).await? {
         let (id, owner) = (host_id(row.try_get(0)?), row.try_get::<_, i32>(2)?);
@@ -183,15 +184,13 @@ async fn queue_keys(
         loaded.queue_by.insert((*collection, key.clone()), None);
         loaded.host_by.entry((owner(call, *collection), key.clone())).or_insert(None);
     }
-    // No text with a zero in it is there.
-    let wanted: Vec<&(CollectionId, String)> = wanted.iter().filter(|(_, key)| !key.contains('\0')).collect();
     if wanted.is_empty() {
         return Ok(());
     }
     let collections: Vec<i32> = wanted.iter().map(|(collection, _)| int(collection.0)).collect();
     let owners: Vec<i32> =
         wanted.iter().map(|(collection, _)| owner_number(owner(call, *collection))).collect();
-    let texts: Vec<&str> = wanted.iter().map(|(_, key)| key.as_str()).collect();
+    let texts: Vec<&str> = wanted.iter().map(|(_, key)| askable(key)).collect();
     let rows = session
         .query(
             QUEUES,

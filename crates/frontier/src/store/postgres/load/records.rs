@@ -2,7 +2,7 @@
 
 use tokio_postgres::types::Type;
 
-use super::super::Call;
+use super::super::call::Call;
 use super::super::failure::Failure;
 use super::super::loaded::{Counters, Loaded};
 use super::super::rows::{collection_id, int};

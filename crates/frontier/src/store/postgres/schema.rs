@@ -1,0 +1,65 @@
+//! The schema, for who sets it up.
+
+use std::sync::Arc;
+
+use tokio_postgres::Error as PgError;
+
+use super::address::{PostgresOptions, tls};
+use super::failure::describe;
+use super::migrate::{self, Applied, Migration};
+use super::shared::Shared;
+use crate::error::{Error, Result};
+
+/// The schema of a database, for who sets it up.
+#[derive(Debug)]
+pub struct PostgresSchema {
+    shared: Arc<Shared>,
+}
+
+impl PostgresSchema {
+    /// Connects to a database, whatever there is in it.
+    pub fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
+        Ok(Self { shared: Arc::new(Shared::new(url, options)?) })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.options.schema
+    }
+
+    /// A connection for who looks at the database beside the store.
+    pub async fn connection(&self) -> Result<tokio_postgres::Client> {
+        let Shared { config, options, .. } = &*self.shared;
+        let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
+        let (client, connection) = config.connect(tls(config, options)?).await.map_err(lost)?;
+        // Ends with the client.
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    /// The version that this program needs.
+    pub fn newest() -> i32 {
+        migrate::newest()
+    }
+
+    /// All steps that this program knows, in order.
+    pub fn steps() -> &'static [Migration] {
+        migrate::MIGRATIONS
+    }
+
+    /// The steps that it has taken.
+    pub async fn applied(&self) -> Result<Vec<Applied>> {
+        self.shared.applied().await
+    }
+
+    /// Whether it is there, with something in it or not.
+    pub async fn exists(&self) -> Result<bool> {
+        self.shared.has_schema().await
+    }
+
+    /// Brings it to a version; returns the steps that were taken. With the last step back it goes itself, if it was made by
+    /// this and nobody has put anything else into it.
+    pub async fn migrate(&self, target: i32) -> Result<Vec<Migration>> {
+        self.shared.migrate(target).await
+    }
+}
