@@ -177,8 +177,8 @@ impl Office {
         Ok(Some((copy, None)))
     }
 
-    /// Follows robots.txt to where it is. Every place but the first waits for its own turn. None if the first wants to
-    /// be left alone.
+    /// Follows robots.txt to where it is. The host of the page is asked in the turn of the page, for which it is not asked
+    /// meanwhile; every other one waits for a turn of its own. None if the host wants to be left alone.
     async fn follow(
         &self,
         url: &FetchUrl,
@@ -191,12 +191,13 @@ impl Office {
             Err(cause) => return failed(cause.to_string()),
         };
         for hop in 0..=MOST_REDIRECTS {
-            let visit = if hop == 0 { None } else { self.visit(at.host()).await? };
+            let is_elsewhere = at.host() != url.host();
+            let visit = if is_elsewhere { self.visit(at.host()).await? } else { None };
             let had_no_time = || failed(format!("{} had no time for robots.txt", at.host()));
-            if hop > 0 && visit.is_none() {
+            if is_elsewhere && visit.is_none() {
                 return had_no_time();
             }
-            let round = if hop == 0 { turn.round } else { self.pace.round() };
+            let round = if is_elsewhere { self.pace.round() } else { turn.round };
             let Some(started) = self.pace.turn(at.host(), turn.least_gap, round).await else {
                 if let Some(token) = visit {
                     self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;

@@ -112,7 +112,9 @@ impl Visitor {
                 }
             }
         }
-        if let Some(robots) = found.rules.robots().filter(|_| options.reading.sitemaps)
+        // Of a page that did not come whole, the queue takes no links: the next one brings them along.
+        let robots = found.rules.robots().filter(|_| options.reading.sitemaps);
+        if let Some(robots) = robots.filter(|_| visited.report.error != Some(FetchError::Damaged))
             && self.is_first_of(&leased.collection, &url)
         {
             visited.report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));

@@ -358,6 +358,21 @@ fn rules_may_be_moved_to_another_place() {
     field.assert_audit();
 }
 
+/// As most sites do that have moved to https: and there may be no room for a second request beside that of the page.
+#[test]
+fn rules_may_be_moved_within_their_host() {
+    let host = plain_host(HOST, 3)
+        .page("/robots.txt", Answer::redirect(301, "/moved/robots.txt"))
+        .page("/moved/robots.txt", Answer::text("User-agent: *\nDisallow: /2\n"));
+    let field = Field::new(Site::new().host(host));
+    field.crawl(HOST, &["--in-flight", "1"]).good_rows();
+    let paths = field.paths(HOST);
+    assert_eq!(paths.first().map(String::as_str), Some("/moved/robots.txt"));
+    assert!(!paths.contains(&"/2".to_owned()) && paths.contains(&"/1".to_owned()), "{paths:?}");
+    field.assert_polite(1, GAP);
+    field.assert_audit();
+}
+
 #[test]
 fn sitemaps_of_every_kind_lead_to_pages() {
     let index = |asked: &Asked<'_>| {

@@ -269,6 +269,18 @@ fn a_run_fetches_all_seeds_and_ends_when_nothing_is_due() {
 }
 
 #[test]
+fn a_run_until_idle_ends_when_all_that_is_left_waits_for_a_person() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 1)));
+    harvest(&field, "1h", &[HOST]);
+    assert_eq!(field.run(&["apply"]).status, 0);
+    assert_eq!(field.run(&["host", "set", HOST, "--block"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.stderr.contains("what is left waits for a person"), "{ran:?}");
+    assert_eq!(field.counts(HOST), each(0, 0));
+}
+
+#[test]
 fn a_run_comes_back_writes_down_changes_and_drains() {
     let board = Board::default();
     let host = plain_host(HOST, 2).made("/1", board.page());

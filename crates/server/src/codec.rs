@@ -50,12 +50,15 @@ impl<U: Message + Name + Default> Decoder for BoundedDecoder<U> {
     type Error = Status;
 
     fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        // All of a message lies in one piece; what is malformed is for the decoder to tell.
-        if count(message.chunk(), repeated(U::NAME)).is_some_and(|parts| parts > MAX_MESSAGE_PARTS) {
-            let words = format!("a message may have {MAX_MESSAGE_PARTS} URLs and values of metadata at most");
-            return Err(Status::resource_exhausted(words));
+        // All of a message lies in one piece.
+        match count(message.chunk(), repeated(U::NAME)) {
+            Some(..=MAX_MESSAGE_PARTS) => self.0.decode(message),
+            Some(_) => Err(Status::resource_exhausted(format!(
+                "a message may have {MAX_MESSAGE_PARTS} URLs and values of metadata at most"
+            ))),
+            // The decoder would pass over groups, which nobody sends any more, and what stands behind one would not count.
+            None => Err(Status::invalid_argument("a message cannot be read: it is cut off, or has groups")),
         }
-        self.0.decode(message)
     }
 
     fn buffer_settings(&self) -> BufferSettings {
@@ -164,5 +167,6 @@ mod tests {
             assert_eq!(count(&bytes[..end], BATCH), None, "{end} bytes");
         }
         assert_eq!(count(&[0xff; 11], BATCH), None);
+        assert_eq!(count(&[0x7b, 0x7c], BATCH), None, "a group, which may hide what comes after it");
     }
 }

@@ -20,22 +20,30 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let ended = with_signals(async |signals| run_until_told(args, signals).await)?;
     Ok(match ended {
         Ended::Stopped(Stop::Now) => Outcome::Forced,
-        Ended::Stopped(_) | Ended::Done | Ended::Stuck => Outcome::Complete,
+        Ended::Stuck => {
+            output::complain(format_args!(
+                "what is left waits for a person: hosts are blocked or at their limit; \"forager queue hosts\" names them"
+            ));
+            Outcome::Complete
+        }
+        Ended::Stopped(_) | Ended::Done => Outcome::Complete,
     })
 }
 
 /// Works until it is told to stop; whenever it is told so, with the configuration read again.
-async fn run_until_told(args: &RunArgs, signals: Signals) -> anyhow::Result<Ended> {
+async fn run_until_told(args: &RunArgs, mut signals: Signals) -> anyhow::Result<Ended> {
     let mut config = read(args)?;
     let mut crawl = open(args, config.clone()).await?;
     loop {
         let ended = crawl_all(args, &crawl, signals.clone()).await;
         crawl.close().await?;
         let ended = ended?;
-        if *signals.stop.borrow() != Stop::No || ended == Ended::Done {
+        if *signals.stop.borrow() != Stop::No || !matches!(ended, Ended::Stopped(_)) {
             return Ok(ended);
         }
         output::tell(format_args!("reading the configuration again"));
+        // Whoever asks while it is read asks for it to be read once more.
+        signals.reload.mark_unchanged();
         crawl = open_again(args, &mut config).await?;
     }
 }
@@ -111,7 +119,6 @@ async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::R
 /// Stop signals, and the wish to read the configuration again, as one.
 fn merged(Signals { mut stop, mut reload }: Signals) -> watch::Receiver<Stop> {
     let (sender, merged) = watch::channel(*stop.borrow());
-    reload.mark_unchanged();
     tokio::spawn(async move {
         loop {
             let asked = tokio::select! {

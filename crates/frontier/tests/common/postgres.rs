@@ -35,6 +35,11 @@ impl Cluster {
         let url = script(&["start", &folder]);
         Self { folder, url }
     }
+
+    /// The address of a pooler in front of it, which lends connections for single transactions.
+    pub fn pool(&self) -> String {
+        script(&["pool", &self.folder])
+    }
 }
 
 impl Drop for Cluster {
@@ -59,13 +64,23 @@ impl InSchema {
 
     /// The same on another server.
     pub fn at(url: &str) -> Self {
-        let schema = Self::bare(url);
-        let (url, options) = (url.to_owned(), schema.options.clone());
+        Self::bare(url).migrated()
+    }
+
+    /// The same behind a pooler, which this is the address of.
+    pub fn behind(pool: &str) -> Self {
+        let mut schema = Self::bare(pool);
+        schema.options.prepares = false;
+        schema.migrated()
+    }
+
+    fn migrated(self) -> Self {
+        let Self { url, options } = self.clone();
         apart(async move {
             let schema = PostgresSchema::connect(&url, options).unwrap();
             schema.migrate(PostgresSchema::newest()).await.unwrap();
         });
-        schema
+        self
     }
 
     /// A name that nobody has, and nothing behind it.

@@ -50,9 +50,14 @@ pub(super) fn is_lost(cause: &PgError) -> bool {
         return cause.is_closed()
             || std::error::Error::source(cause).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
     };
-    // A server that has no room will have some again; one that ended a transaction for its idleness takes another.
-    let is_temporary =
-        [SqlState::TOO_MANY_CONNECTIONS, SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT].contains(code);
+    // A server that has no room will have some again; one that ended a transaction for its idleness takes another; and one
+    // that only answers questions is about to be replaced, or to replace another.
+    let is_temporary = [
+        SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+    ]
+    .contains(code);
     is_temporary || code.code().starts_with("08") || code.code().starts_with("57P")
 }
 

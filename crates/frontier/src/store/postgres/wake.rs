@@ -18,6 +18,8 @@ use crate::moment::Moment;
 
 /// How many queues are woken at a time.
 const MOST_WOKEN: i64 = 500;
+/// How many entries are, so that a million that are due at once take no statement longer than it may.
+const MOST_ENTRIES: i64 = 10_000;
 
 impl Postgres {
     /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
@@ -34,8 +36,9 @@ impl Postgres {
     async fn wake_some(&self, session: &mut Session, now: Moment) -> Result<bool, Failure> {
         const WHICH: &str = "SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
             WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT $2 FOR UPDATE OF h SKIP LOCKED";
-        const WAKE: &str = "UPDATE @entries e SET ready = true \
-            WHERE e.queue = ANY($1) AND e.state = 0 AND NOT e.ready AND e.due <= $2";
+        const WAKE: &str = "UPDATE @entries e SET ready = true FROM (SELECT w.id FROM unnest($1::int4[]) q (id) \
+                CROSS JOIN LATERAL (SELECT r.id FROM @entries r WHERE r.queue = q.id AND r.state = 0 AND NOT r.ready \
+                    AND r.due <= $2 LIMIT $3) w LIMIT $3) w WHERE e.id = w.id RETURNING 1";
         const STEPPING: &str = "SELECT e.id FROM @entries e \
             WHERE e.queue = ANY($1) AND e.state = 0 AND e.step IS NOT NULL AND e.step <= $2 ORDER BY e.id";
         // What follows from the time would be worked out again after a crash: nobody waits for the medium.
@@ -59,9 +62,11 @@ impl Postgres {
         let about = |text, until: i64| {
             Statement::new(text).with(numbers.clone(), Type::INT4_ARRAY).with(until, Type::INT8)
         };
-        let answers = session.run_all(&[about(WAKE, rows::second(now)), about(STEPPING, time)]).await?;
+        let wake = about(WAKE, rows::second(now)).with(MOST_ENTRIES, Type::INT8);
+        let answers = session.run_all(&[wake, about(STEPPING, time)]).await?;
+        let is_cut = answers.first().is_some_and(|woken| i64::try_from(woken.len()) == Ok(MOST_ENTRIES));
         let mut wants = Wants::default();
-        for row in answers.iter().flatten() {
+        for row in answers.iter().skip(1).flatten() {
             wants.entries.insert(rows::entry_id(row.try_get(0)?));
         }
         let stepping: Vec<EntryId> = wants.entries.iter().copied().collect();
@@ -81,6 +86,6 @@ impl Postgres {
         engine::wake(&mut view, now).map_err(Failure::Call)?;
         flush::flush(session, &view, &queues).await?;
         session.commit().await?;
-        Ok(i64::try_from(rows.len()) == Ok(MOST_WOKEN))
+        Ok(is_cut || i64::try_from(rows.len()) == Ok(MOST_WOKEN))
     }
 }

@@ -150,10 +150,11 @@ BEGIN
         SELECT p.id, p.domain_id, CASE WHEN p.path = '/' THEN 1000 ELSE 500 END AS priority
         FROM pages p JOIN tasks t ON t.page_id = p.id
         WHERE p.job_id = p_job_id AND ((p.path = '/' AND p.priority_score < 1) OR (t.source_type = 'sitemap' AND p.priority_score < 0.5))
+            AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = p_job_id AND j.status = 'cancelled')
         ORDER BY p.domain_id
     LOOP
         PERFORM hold_host(page.domain_id);
         PERFORM raise_entry(page.id, job_mode(p_job_id), page.priority, NULL);
     END LOOP;
 END $$;
-COMMENT ON FUNCTION update_job_page_priorities(text) IS 'Raises the homepage of a job to 1.000 and the pages of its sitemaps to 0.500, where they are lower';
+COMMENT ON FUNCTION update_job_page_priorities(text) IS 'Raises the homepage of a job to 1.000 and the pages of its sitemaps to 0.500, where they are lower. Does nothing while it is cancelled';

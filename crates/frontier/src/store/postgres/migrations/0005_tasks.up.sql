@@ -181,6 +181,8 @@ BEGIN
         RAISE EXCEPTION 'there is no page %', coalesce(NEW.page_id::text, 'NULL') USING ERRCODE = 'foreign_key_violation';
     END IF;
     PERFORM hold_host(page.host);
+    -- Whoever held the host until now may have given the page to a job.
+    page := look_up(NEW.page_id);
     IF page.path LIKE '%?%' AND ((job.profile ->> 'sort_query')::boolean OR job.profile #>> '{strip_params,0}' IS NOT NULL) THEN
         RAISE EXCEPTION 'job % does not take queries as they are', quote_literal(NEW.job_id)
             USING ERRCODE = 'feature_not_supported', HINT = 'add the page with `forager discover`';
