@@ -283,6 +283,30 @@ fn a_check_takes_what_sql_did_for_what_it_is() {
     assert_eq!(schema.good(&["db", "check"]).pop().unwrap()["findings"], 0);
 }
 
+/// What a command says of a job is what SQL shows of it.
+#[test]
+fn a_job_is_steered_as_in_a_folder() {
+    for mode in ["hierarchy", "fifo", "linked"] {
+        let schema = Schema::new();
+        schema.good(&["job", "create", "https://shop.example/", "--name", "shop", "--mode", mode]);
+        assert_eq!(schema.sql("SELECT prioritization_mode FROM jobs"), [[mode]]);
+        for (command, state) in
+            [("show", "running"), ("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")]
+        {
+            assert_eq!(schema.good(&["job", command, "shop"])[0]["state"], state, "{mode}: {command}");
+            assert_eq!(schema.good(&["job", "list"])[0]["state"], state, "{mode}: {command}");
+            assert_eq!(schema.sql("SELECT status FROM jobs"), [[state]], "{mode}: {command}");
+            match state {
+                "paused" => assert_eq!(schema.good(&["lease"])[0]["nothing"], "blocked", "{mode}"),
+                "running" if command == "resume" => {
+                    assert_eq!(schema.good(&["lease"])[0]["url"], "https://shop.example/", "{mode}");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// An export without the numbers of entries, which are those of one queue.
 fn exported(text: &str) -> Vec<Value> {
     let mut rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -67,6 +67,16 @@ fn strangers_are_not_served_unasked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_are_served_with_a_warning_where_somebody_insists() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue, &["--listen", "0.0.0.0", "--insecure"]);
+    server.client().await.list_nodes(Empty {}).await.unwrap();
+    let (status, told) = server.stop();
+    assert_eq!(status, 0);
+    assert!(told.contains("a token (--token) and encryption (--tls-cert)"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_has_to_be_shown() {
     let queue = Queue::nowhere();
     let server =
@@ -137,9 +147,18 @@ async fn figures_can_be_read() {
     server.stop();
 }
 
-/// What the reference forgets when it is started again is kept here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_set_and_handed_out_outlives_it() {
+async fn what_was_set_and_handed_out_outlives_its_end() {
+    what_was_set_and_handed_out_outlives(|server| assert_eq!(server.stop(), (0, String::new()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_set_and_handed_out_outlives_a_kill() {
+    what_was_set_and_handed_out_outlives(Serving::kill).await;
+}
+
+/// What the reference forgets when it is started again is kept here.
+async fn what_was_set_and_handed_out_outlives(end: impl FnOnce(Serving)) {
     let queue = Queue::nowhere();
     let server = serve(&queue, &[]);
     let mut client = server.client().await;
@@ -163,7 +182,7 @@ async fn what_was_set_and_handed_out_outlives_it() {
         .unwrap();
     client.set_active(Active { state: false, local: false }).await.unwrap();
     drop(client);
-    assert_eq!(server.stop(), (0, String::new()));
+    end(server);
 
     let server = serve(&queue, &[]);
     let mut client = server.client().await;

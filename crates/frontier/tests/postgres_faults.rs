@@ -235,6 +235,34 @@ fn a_server_with_no_room_is_waited_for() {
     drop(cluster);
 }
 
+/// As while another one takes over: it answers questions, and takes nothing in.
+#[test]
+fn a_server_that_only_reads_is_waited_for() {
+    const CUT: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+        AND application_name = 'forager'";
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    let store = Arc::new(schema.connect(Settings::default()));
+    apart(async move {
+        begin(&*store).await;
+        let only_reads = |value: &str| {
+            let alter = "ALTER DATABASE %I SET default_transaction_read_only";
+            format!(
+                "BEGIN READ WRITE; DO $$ BEGIN EXECUTE format('{alter} = {value}', current_database()); END $$; COMMIT"
+            )
+        };
+        sql(&url, &only_reads("on")).await;
+        sql(&url, CUT).await;
+        let caller = store.clone();
+        let call = tokio::spawn(async move { caller.discover(&[page(0, 1)], start().timestamp()).await });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(!call.is_finished(), "{:?}", call.await);
+        sql(&url, &only_reads("off")).await;
+        assert_eq!(call.await.unwrap().unwrap().len(), 1);
+        schema.is_sound().await;
+    });
+}
+
 #[test]
 fn a_server_that_stays_away_is_not_waited_for_for_ever() {
     let cluster = Cluster::start();

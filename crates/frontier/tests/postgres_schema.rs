@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::postgres::{InSchema, apart, client, server, sql};
+use common::postgres::{InSchema, apart, client, new_database, server, sql};
 use common::shop::{begin, start};
 use forager_frontier::{Frontier, PostgresOptions, PostgresSchema, Settings};
 
@@ -152,14 +152,23 @@ fn a_schema_that_does_not_fit_is_refused_and_told_why() {
 
 #[test]
 fn nothing_outside_the_schema_is_touched() {
-    const OTHERS: &str = "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-        WHERE n.nspname = 'public' ORDER BY 1";
-    let schema = InSchema::new();
+    const OTHERS: &str = "SELECT x.what || ' ' || n.nspname || '.' || x.name FROM pg_namespace n JOIN (\
+            SELECT relnamespace, 'relation', relname FROM pg_class UNION ALL \
+            SELECT pronamespace, 'function', proname FROM pg_proc UNION ALL \
+            SELECT typnamespace, 'type', typname FROM pg_type UNION ALL \
+            SELECT oid, 'schema', '' FROM pg_namespace UNION ALL \
+            SELECT extnamespace, 'extension', extname FROM pg_extension) x (namespace, what, name) ON x.namespace = n.oid \
+        WHERE n.nspname <> '@' AND n.nspname NOT LIKE 'pg\\_toast%' AND n.nspname NOT LIKE 'pg\\_temp%' ORDER BY 1";
+    // In a database that no other test changes.
+    let schema = InSchema::bare(&new_database());
+    let others = OTHERS.replace('@', &schema.options.schema);
+    let (url, asked) = (schema.url.clone(), others.clone());
+    let before = apart(async move { sql(&url, &asked).await });
+    let schema = schema.migrated();
+    let store = schema.connect(Settings::default());
     apart(async move {
-        let before = sql(&schema.url, OTHERS).await;
-        let store = schema.connect(Settings::default());
         begin(&store).await;
-        assert_eq!(sql(&schema.url, OTHERS).await, before);
+        assert!(sql(&schema.url, &others).await == before, "something else is not as it was");
     });
 }
 

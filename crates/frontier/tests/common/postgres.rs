@@ -74,7 +74,8 @@ impl InSchema {
         schema.migrated()
     }
 
-    fn migrated(self) -> Self {
+    /// The same with its tables.
+    pub fn migrated(self) -> Self {
         let Self { url, options } = self.clone();
         apart(async move {
             let schema = PostgresSchema::connect(&url, options).unwrap();
