@@ -26,6 +26,7 @@ mod wants;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_postgres::types::Type;
@@ -46,6 +47,9 @@ use crate::catalog::{Catalog, Rows};
 use crate::error::Result;
 use crate::moment::Moment;
 use crate::settings::Settings;
+
+/// For how long a process that ends tries to tell others of what it did.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A frontier in a database.
 #[derive(Debug)]
@@ -96,7 +100,8 @@ impl Postgres {
     /// Tells other processes of what they were not told yet, before this one ends.
     pub async fn close(&self) {
         if self.shared.told.load(Ordering::Relaxed) < self.shared.heard.load(Ordering::Relaxed) {
-            self.shared.tell_now().await;
+            // A server that does not answer keeps nobody: others look by themselves, a little later.
+            let _ = tokio::time::timeout(FAREWELL, self.shared.tell_now()).await;
         }
     }
 
