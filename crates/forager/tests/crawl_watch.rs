@@ -277,7 +277,7 @@ fn a_run_until_idle_ends_when_all_that_is_left_waits_for_a_person() {
     let ran = field.run(&["run", "--until-idle"]);
     assert_eq!(ran.status, 0, "{ran:?}");
     assert!(ran.stderr.contains("what is left waits for a person"), "{ran:?}");
-    assert_eq!(field.counts(HOST), each(0, 0));
+    assert!(field.counts(HOST).is_empty());
 }
 
 #[test]
