@@ -41,7 +41,9 @@ fn audit(store: &Store, token: &str, host: Option<&str>) -> anyhow::Result<Audit
         let rows = store::ask(store.frontier.fetches(from, PAGE))?;
         let Some(last) = rows.last() else { break };
         from = last.position + 1;
-        rows.into_iter().for_each(|row| auditor.fetch(row));
+        for row in rows {
+            auditor.fetch(row);
+        }
     }
     let mut from = 0;
     loop {
