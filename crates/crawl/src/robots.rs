@@ -19,7 +19,7 @@ use crate::config::Result;
 use crate::pace::{Pace, Round};
 
 use kept::kept;
-pub(crate) use kept::{Label, names};
+pub(crate) use kept::{CameTo, Label, names};
 pub use kept::{Word, file_key, known, note_key, origin, robots_url};
 
 /// How many redirects of robots.txt are followed.
@@ -142,28 +142,32 @@ impl Office {
     ) -> Result<Option<(Copy, Option<Arc<str>>)>> {
         let mut notes = Vec::new();
         let Some(answer) = self.follow(url, turn, &mut notes).await? else { return Ok(None) };
+        let mut last_fetch = notes.iter_mut().rev().find_map(|note| match note {
+            Note::Fetch(row) => Some(row),
+            Note::Keep(..) | Note::CrawlDelay(..) => None,
+        });
+        // The time that the log has: whoever goes through it comes to the same result.
+        let now = last_fetch.as_ref().map_or_else(|| self.clock.now(), |row| row.ended.timestamp());
         let copy = match answer {
-            Ok(response) => of_answer(&outcome(&response, self.clock.now()), previous, self.clock.now()),
+            Ok(response) => of_answer(&outcome(&response, now), previous, now),
             Err(missed) => {
-                let copy = of_answer(&missed.outcome, previous, self.clock.now());
+                let copy = of_answer(&missed.outcome, previous, now);
                 if missed.refused.is_some() {
                     return Ok(Some((copy, missed.refused)));
                 }
                 copy
             }
         };
-        let last_fetch = notes.iter_mut().rev().find_map(|note| match note {
-            Note::Fetch(row) => Some(row),
-            Note::Keep(..) | Note::CrawlDelay(..) => None,
-        });
-        let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
-        if let Some(file) = copy.file.as_ref().filter(|file| file.read_at == copy.fetched_at) {
-            let key = file_key(&file.body);
-            if let Some(row) = last_fetch {
-                row.robots = Label { origin: &origin(url), file: Some(&key) }.to_string();
-            }
+        let new_file = copy.file.as_ref().filter(|file| file.read_at == copy.fetched_at);
+        let (file, words) = (new_file.map(|file| file_key(&file.body)), copy.last.to_string());
+        if let Some(row) = &mut last_fetch {
+            let came_to = file.as_deref().map_or(CameTo::Nothing(&words), CameTo::File);
+            row.robots = Label { origin: &origin(url), came_to: Some(came_to) }.to_string();
+        }
+        if let (Some(key), Some(file)) = (file, new_file) {
             notes.push(Note::Keep(key, Some(file.body.clone())));
         }
+        let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
         notes.push(Note::CrawlDelay(url.host().to_owned(), delay));
         if let Ok(bytes) = postcard::to_allocvec(&copy) {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
@@ -270,7 +274,7 @@ impl Office {
             Ok(response) => (response.status.to_string(), response.wire_bytes),
             Err(failure) => (failure.to_string(), 0),
         };
-        let robots = Label { origin: &origin(site), file: None }.to_string();
+        let robots = Label { origin: &origin(site), came_to: None }.to_string();
         FetchRow {
             started: Moment::of(started),
             ended: Moment::of(self.clock.now()),

@@ -356,6 +356,26 @@ fn rules_may_be_moved_to_another_place() {
     assert_eq!(field.counts(HOST).len(), 3);
     assert_eq!(field.paths("rules.test"), ["/robots-of-a.txt"]);
     field.assert_audit();
+    // Where the rules came from is not told of then, but counts.
+    let alone = field.run(&["audit", "--json", "--host", HOST]).good_rows();
+    let told: Vec<_> = alone.iter().map(|row| (&row["host"], &row["fetches"])).collect();
+    assert_eq!(told, [(&json!(HOST), &json!(4))]);
+}
+
+#[test]
+fn rules_that_lead_nowhere_are_none() {
+    let round = |asked: &Asked<'_>| Answer::redirect(302, &asked.url(HOST, "/robots.txt"));
+    let table: [(&str, Host, usize); 2] = [
+        ("a redirect without a target", plain_host(HOST, 2).page("/robots.txt", Answer::error(302)), 1),
+        ("a redirect to itself", plain_host(HOST, 2).made("/robots.txt", round), 6),
+    ];
+    for (name, host, requests) in table {
+        let field = Field::new(Site::new().host(host));
+        field.crawl(HOST, &[]).good_rows();
+        assert_eq!(field.times(HOST, "/robots.txt").len(), requests, "{name}");
+        assert_eq!(field.counts(HOST), each(2, 1), "{name}");
+        field.assert_audit();
+    }
 }
 
 /// As most sites do that have moved to https: and there may be no room for a second request beside that of the page.

@@ -57,27 +57,50 @@ pub async fn known(frontier: &dyn Frontier, url: &FetchUrl, product_token: &str)
     }))
 }
 
-/// What the log of fetches says of a request for robots.txt: for whom it was, and where its text is kept.
+/// What the log of fetches says of a request for robots.txt: for whom it was, and what robots.txt came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label<'a> {
     pub(crate) origin: &'a str,
-    pub(crate) file: Option<&'a str>,
+    /// None for a redirect that was followed: the last request says it.
+    pub(crate) came_to: Option<CameTo<'a>>,
 }
+
+/// What asking for robots.txt came to, redirects followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CameTo<'a> {
+    /// A file, and the key that its text is kept under.
+    File(&'a str),
+    /// No file, in the words of [`LastTry`](forager_fetch::robots::LastTry). The last status alone does not say it: a redirect may
+    /// lead nowhere, to whom we do not go, or be one too many.
+    Nothing(&'a str),
+}
+
+/// Stands in a label before why there is no file.
+const NO_FILE: &str = ", no file: ";
 
 impl<'a> Label<'a> {
     /// The label that a text is; none if it is about something else.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("for ")?;
-        let (origin, file) =
-            rest.split_once(": ").map_or((rest, None), |(origin, file)| (origin, Some(file)));
-        Some(Self { origin, file })
+        let (origin, came_to) = if let Some((origin, words)) = rest.split_once(NO_FILE) {
+            (origin, Some(CameTo::Nothing(words)))
+        } else if let Some((origin, key)) = rest.split_once(": ") {
+            (origin, Some(CameTo::File(key)))
+        } else {
+            (rest, None)
+        };
+        Some(Self { origin, came_to })
     }
 }
 
 impl fmt::Display for Label<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "for {}", self.origin)?;
-        self.file.map_or(Ok(()), |file| write!(f, ": {file}"))
+        match self.came_to {
+            Some(CameTo::File(key)) => write!(f, ": {key}"),
+            Some(CameTo::Nothing(words)) => write!(f, "{NO_FILE}{words}"),
+            None => Ok(()),
+        }
     }
 }
 

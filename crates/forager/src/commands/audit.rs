@@ -35,14 +35,15 @@ fn audit(store: &Store, token: &str, host: Option<&str>) -> anyhow::Result<Audit
         let found = store::ask(store.frontier.noted(&[key.to_owned()])).ok()?;
         found.into_iter().next().flatten()
     };
-    let is_wanted = |of: &str| host.is_none_or(|host| host == of);
-    let mut auditor = Auditor::new(token, &files);
+    let mut auditor = Auditor::new(token, &files).only(host);
     let mut from = 0;
     loop {
         let rows = store::ask(store.frontier.fetches(from, PAGE))?;
         let Some(last) = rows.last() else { break };
         from = last.position + 1;
-        rows.into_iter().filter(|row| is_wanted(&row.host)).for_each(|row| auditor.fetch(row));
+        for row in rows {
+            auditor.fetch(row);
+        }
     }
     let mut from = 0;
     loop {
@@ -52,10 +53,8 @@ fn audit(store: &Store, token: &str, host: Option<&str>) -> anyhow::Result<Audit
         for event in events {
             let Event::Abandoned { from, .. } = event.event else { continue };
             let Ok(url) = FetchUrl::parse(&event.subject) else { continue };
-            if is_wanted(url.host()) {
-                let (host, url) = (url.host().to_owned(), event.subject);
-                auditor.abandoned(Abandoned { host, url, from, until: event.at });
-            }
+            let (host, url) = (url.host().to_owned(), event.subject);
+            auditor.abandoned(Abandoned { host, url, from, until: event.at });
         }
     }
     Ok(auditor.finish())

@@ -1,0 +1,111 @@
+//! Whether one host had its gaps, its limit and its pauses.
+
+use forager_frontier::Moment;
+use forager_frontier::verbs::FetchRow;
+
+use super::{Abandoned, Violation};
+
+/// From one request to its answer.
+pub(super) struct Span {
+    started: Moment,
+    ended: Moment,
+    url: String,
+    /// The gap and limit in force; none if nobody knows when the request was sent, or whether it was.
+    limits: Option<(u64, u32)>,
+    /// Until when the host is to be left alone after its answer.
+    pause: Option<Moment>,
+}
+
+impl From<FetchRow> for Span {
+    fn from(row: FetchRow) -> Self {
+        let limits = Some((row.least_gap, row.most_in_flight));
+        let (started, ended, pause) = (row.started, row.ended, row.back_off_until);
+        Self { started, ended, url: row.url, limits, pause }
+    }
+}
+
+impl From<Abandoned> for Span {
+    fn from(page: Abandoned) -> Self {
+        let Abandoned { url, from: started, until: ended, .. } = page;
+        Self { started, ended, url, limits: None, pause: None }
+    }
+}
+
+/// All requests to one host, judged together.
+pub(super) struct Pace {
+    host: String,
+    /// By their starts.
+    spans: Vec<Span>,
+    pub(super) violations: Vec<Violation>,
+}
+
+impl Pace {
+    pub(super) fn new(host: String, mut spans: Vec<Span>) -> Self {
+        spans.sort_by_key(|span| span.started);
+        Self { host, spans, violations: Vec::new() }
+    }
+
+    /// The requests of which it is known when they were sent.
+    fn sent(&self) -> impl Iterator<Item = &Span> {
+        self.spans.iter().filter(|span| span.limits.is_some())
+    }
+
+    fn violation(&self, span: &Span, what: String) -> Violation {
+        Violation { host: self.host.clone(), url: span.url.clone(), at: span.started, what }
+    }
+
+    /// Holds each request against the one before it. Returns the shortest gap.
+    pub(super) fn check_gaps(&mut self) -> Option<u64> {
+        let (mut shortest, mut found) = (None, Vec::new());
+        // What was abandoned has no time of its own, and does not part those around it: they are held against each other.
+        for (before, after) in self.sent().zip(self.sent().skip(1)) {
+            let (Some((first, _)), Some((second, _))) = (before.limits, after.limits) else { continue };
+            let gap = after.started.millisecond().saturating_sub(before.started.millisecond());
+            shortest = Some(shortest.map_or(gap, |known: u64| known.min(gap)));
+            // A limit that was changed in between holds from then on.
+            let least = first.min(second);
+            if gap < least {
+                let what = format!("{gap} ms after {}, and {least} ms were due", before.url);
+                found.push(self.violation(after, what));
+            }
+        }
+        self.violations.append(&mut found);
+        shortest
+    }
+
+    /// Counts the requests under way at the start of each. Returns the most that were so at a time.
+    pub(super) fn check_in_flight(&mut self) -> u32 {
+        let (mut most, mut found) = (0, Vec::new());
+        let mut under_way: Vec<Moment> = Vec::new();
+        for span in &self.spans {
+            under_way.retain(|ended| *ended > span.started);
+            under_way.push(span.ended);
+            let count = u32::try_from(under_way.len()).unwrap_or(u32::MAX);
+            most = most.max(count);
+            if let Some((_, limit)) = span.limits.filter(|(_, limit)| count > *limit) {
+                found.push(self.violation(span, format!("{count} under way, and {limit} were allowed")));
+            }
+        }
+        self.violations.append(&mut found);
+        most
+    }
+
+    /// No request is sent between an answer that asked for a pause and the end of that.
+    pub(super) fn check_pauses(&mut self) {
+        let mut asked: Vec<&Span> = self.spans.iter().filter(|span| span.pause.is_some()).collect();
+        asked.sort_by_key(|span| span.ended);
+        let mut asked = asked.into_iter().peekable();
+        let (mut longest, mut found): (Option<&Span>, _) = (None, Vec::new());
+        for span in self.sent() {
+            while let Some(earlier) = asked.next_if(|earlier| earlier.ended < span.started) {
+                longest = longest.into_iter().chain([earlier]).max_by_key(|span| span.pause);
+            }
+            let Some((earlier, until)) = longest.and_then(|span| Some((span, span.pause?))) else { continue };
+            if span.started < until {
+                let what = format!("the host was to be left alone until {until}, after {}", earlier.url);
+                found.push(self.violation(span, what));
+            }
+        }
+        self.violations.append(&mut found);
+    }
+}

@@ -1,0 +1,80 @@
+//! What the robots.txt of every site said, and from when on.
+//!
+//! The crawler's own decision is made once more from what the log has of each answer, so that what counts as a missing
+//! file, and for how long an old one counts on, is written down in one place.
+
+use std::collections::HashMap;
+
+use forager_core::url::FetchUrl;
+use forager_fetch::robots::{Answer, Copy, LastTry, Outcome, Rules, Why, of_answer};
+use forager_frontier::Moment;
+
+use crate::robots::{CameTo, Label, origin};
+
+/// Finds a text of robots.txt by the key it is kept under.
+pub(super) type Files<'f> = &'f dyn Fn(&str) -> Option<Vec<u8>>;
+
+/// The rules of all sites.
+pub(super) struct Rulebook<'f> {
+    token: String,
+    files: Files<'f>,
+    sites: HashMap<String, Site>,
+}
+
+/// The rules of one scheme, host and port.
+#[derive(Default)]
+struct Site {
+    /// What the crawler kept when robots.txt was asked for last.
+    copy: Option<Copy>,
+    /// The rules, and from when on they were known: a page that was under way then was sent by those before.
+    rules: Vec<(Moment, Rules)>,
+}
+
+impl<'f> Rulebook<'f> {
+    pub(super) fn new(product_token: &str, files: Files<'f>) -> Self {
+        Self { token: product_token.to_owned(), files, sites: HashMap::new() }
+    }
+
+    /// Takes in a request for robots.txt that ended at `now`.
+    pub(super) fn learn(&mut self, label: &Label<'_>, now: Moment) {
+        // A redirect on the way says nothing: what robots.txt came to stands with the last request.
+        let Some(came_to) = label.came_to else { return };
+        let text = match came_to {
+            CameTo::File(key) => (self.files)(key),
+            CameTo::Nothing(_) => None,
+        };
+        let outcome = match (&text, came_to) {
+            (Some(body), _) => Outcome::Answer(Answer { status: 200, body, ..Answer::default() }),
+            (None, CameTo::File(key)) => Outcome::Failed { error: format!("{key} is not kept any more") },
+            (None, CameTo::Nothing(words)) => without_file(words),
+        };
+        let site = self.sites.entry(label.origin.to_owned()).or_default();
+        let copy = of_answer(&outcome, site.copy.as_ref(), now.timestamp());
+        let rules = copy.rules(&self.token);
+        site.copy = Some(copy);
+        if site.rules.last().is_none_or(|(_, before)| *before != rules) {
+            site.rules.push((now, rules));
+        }
+    }
+
+    /// Why a page must not be requested at a time, if so.
+    pub(super) fn objection(&self, url: &FetchUrl, at: Moment) -> Option<String> {
+        let site = self.sites.get(&origin(url));
+        let known = site.and_then(|site| site.rules.iter().rev().find(|(from, _)| *from <= at));
+        let Some((_, rules)) = known else { return Some("robots.txt was not read before".to_owned()) };
+        let ruling = rules.verdict(url);
+        (!ruling.allowed).then(|| match ruling.why {
+            Why::File { rule: Some(rule), .. } => format!("robots.txt forbids it: {rule}"),
+            why => why.to_string(),
+        })
+    }
+}
+
+/// What came of robots.txt, if not a file, by the words that the log has for it.
+fn without_file(words: &str) -> Outcome<'static> {
+    match words.parse() {
+        Ok(status) => Outcome::Answer(Answer { status, ..Answer::default() }),
+        Err(_) if words == LastTry::TooManyRedirects.to_string() => Outcome::TooManyRedirects,
+        Err(_) => Outcome::Failed { error: words.to_owned() },
+    }
+}
