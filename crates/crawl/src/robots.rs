@@ -51,6 +51,13 @@ pub(crate) struct Turn {
     pub(crate) round: Round,
 }
 
+impl Turn {
+    fn gap(self) -> Interval {
+        let millis = u32::try_from(self.least_gap).unwrap_or(u32::MAX);
+        Interval::from_secs_f64(f64::from(millis) / 1000.0)
+    }
+}
+
 /// Where the rules of sites are known.
 pub struct Office {
     frontier: Arc<dyn Frontier>,
@@ -148,7 +155,7 @@ impl Office {
         });
         // The time that the log has: whoever goes through it comes to the same result.
         let now = last_fetch.as_ref().map_or_else(|| self.clock.now(), |row| row.ended.timestamp());
-        let copy = match answer {
+        let mut copy = match answer {
             Ok(response) => of_answer(&outcome(&response, now), previous, now),
             Err(missed) => {
                 let copy = of_answer(&missed.outcome, previous, now);
@@ -169,6 +176,7 @@ impl Office {
         }
         let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
         notes.push(Note::CrawlDelay(url.host().to_owned(), delay));
+        copy.keep_for_pages_every(delay.unwrap_or_default().max(turn.gap()));
         if let Ok(bytes) = postcard::to_allocvec(&copy) {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
         }

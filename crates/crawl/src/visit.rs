@@ -86,9 +86,9 @@ impl Visitor {
             keep_from(report, line, not_fetched, &found, &url);
             return Ok(Turn::Reported(visited));
         }
-        let Some(at) = self.pace.turn(url.host(), leased.least_gap, round).await else {
-            return Ok(Turn::Spent);
-        };
+        let at = self.pace.turn(url.host(), leased.least_gap, round).await;
+        // Rules that have run out while the page waited may have been read anew by another.
+        let Some(at) = at.filter(|at| *at < found.expires) else { return Ok(Turn::Spent) };
         line.at = at;
         self.note_sent(leased, &url, line);
         let answer = self.get(request(&url, leased)).await;

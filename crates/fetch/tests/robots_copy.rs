@@ -114,6 +114,17 @@ fn a_copy_is_used_for_a_day_at_most() {
 }
 
 #[test]
+fn a_copy_outlives_the_pause_that_its_host_wants() {
+    for (name, pause, minutes) in [("short", "2s", 5), ("long", "10m", 20), ("a day", "24h", 24 * 60)] {
+        let cache_control = Some("no-cache");
+        let answer = Outcome::Answer(Answer { status: 200, cache_control, ..Answer::default() });
+        let mut copy = of_answer(&answer, None, start());
+        copy.keep_for_pages_every(pause.parse().unwrap());
+        assert_eq!(copy.expires, start() + SignedDuration::from_mins(minutes), "{name}");
+    }
+}
+
+#[test]
 fn failures_are_retried_sooner_than_in_a_day_and_ever_later() {
     let mut copy = known();
     let mut waits = Vec::new();

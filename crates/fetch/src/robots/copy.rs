@@ -200,6 +200,13 @@ fn unreachable(previous: Option<&Copy>, last: LastTry, answer: &Answer<'_>, now:
 }
 
 impl Copy {
+    /// Keeps it long enough for a page after it, at a host that is asked no more often than this: otherwise every turn would
+    /// be spent on asking for it again. Never longer than any copy may be kept.
+    pub fn keep_for_pages_every(&mut self, pause: Interval) {
+        let long_enough = pause.doubled(1, LONGEST_FRESH).after(self.fetched_at);
+        self.expires = self.expires.max(long_enough);
+    }
+
     /// Whether it may be used at `now` without asking again.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         now < self.expires
