@@ -21,7 +21,8 @@ use crate::runtime;
 pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)> {
     let url = FetchUrl::parse_lenient(&args.url)?;
     let config = crawling::asking(Config::load(&args.config)?, &args.ask);
-    crawling::require_contact(&config, std::slice::from_ref(&args.url))?;
+    crawling::check_urls(std::slice::from_ref(&args.url))?;
+    crawling::require_contact(&config, std::iter::once(args.url.as_str()))?;
     let http = config.fetch.http(args.ask.allow_private)?;
     let scout = Scout::new(http, config.fetch.product_token(), to_millis(config.politeness.delay))?;
     Ok((scout, url, config))
