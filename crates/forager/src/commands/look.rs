@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::crawling;
 use crate::output::{self, Output};
 use crate::runtime;
+use crate::words::in_time;
 
 /// Someone to look, with what the flags say.
 pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)> {
@@ -35,7 +36,7 @@ const LONG_SECONDS: f64 = 5.0;
 fn tell_wait(host: &str, wait: Interval, gate: Gate) {
     let seconds = wait.as_secs_f64();
     if seconds > LONG_SECONDS {
-        output::tell(format_args!("waiting {seconds:.0}s for {host}: {gate}"));
+        output::tell(format_args!("waiting {} for {host}: {gate}", in_time(seconds.ceil())));
     }
 }
 

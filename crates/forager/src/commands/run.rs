@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, with_signals};
-use crate::words::counted;
+use crate::words::{counted, named};
 use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
@@ -158,9 +158,6 @@ fn seeds_of<'c>(catalog: &'c Catalog, only: Option<&'c str>) -> impl Iterator<It
     seeds.filter(move |seed| seed.profiles.iter().any(is_its)).map(|seed| seed.url.as_str())
 }
 
-/// How many things that only the queue has are named.
-const NAMED: usize = 10;
-
 /// Names what only the queue has: whoever takes a seed out of the configuration may think that it is not crawled any more.
 async fn tell_rest(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
     let Config { collections, profiles, seeds, .. } = &crawl.config;
@@ -175,19 +172,14 @@ async fn tell_rest(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
         Change::RemoveCollection(id) => Some(format!("collection {id}")),
         _ => None,
     });
-    let mut rest: Vec<String> = rest.collect();
+    let rest: Vec<String> = rest.collect();
     if rest.is_empty() {
         return Ok(());
-    }
-    let further = rest.len().saturating_sub(NAMED);
-    rest.truncate(NAMED);
-    if further > 0 {
-        rest.push(format!("{further} more"));
     }
     output::tell(format_args!(
         "not in the configuration, and crawled all the same as long as the queue has them: {}; \"forager apply \
          --prune{}\" removes them",
-        rest.join(", "),
+        named(rest),
         args.place.flags()
     ));
     Ok(())
