@@ -131,6 +131,13 @@ impl Office {
         Ok(Some(found.found(was_asked)))
     }
 
+    /// Whether the rules for a URL are known without asking its host.
+    pub(crate) async fn knows(&self, url: &FetchUrl) -> bool {
+        let site = self.site(&origin(url));
+        let known = site.lock().await;
+        known.as_ref().is_some_and(|known| known.expires > self.clock.now())
+    }
+
     fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         if sites.len() >= MOST_KNOWN {

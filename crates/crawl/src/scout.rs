@@ -2,28 +2,43 @@
 
 use std::sync::Arc;
 
+use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Failure, Http, HttpConfig, Request, Response};
 use forager_fetch::robots::Rules;
-use forager_frontier::Memory;
+use forager_frontier::host::Gate;
+use forager_frontier::settings::Politeness;
+use forager_frontier::verbs::{FetchRow, Note, Visit};
+use forager_frontier::{Frontier as _, Memory, Moment, Settings};
+use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::config::Result;
 use crate::pace::Pace;
 use crate::robots::{Found, Office, Turn};
 use crate::told::NotFetched;
-use crate::visit::obstacle;
+use crate::visit::{obstacle, wants_rest};
 
 /// How many redirects are followed.
 const MOST_REDIRECTS: usize = 10;
+/// How long somebody who looks waits for a host that has failed, or asked for a pause.
+const PATIENCE: Interval = Interval::MINUTE;
 
-/// Fetches single pages, as politely as a crawl: with a look at robots.txt, and a pause between requests.
+/// Fetches single pages, as politely as a crawl: with a look at robots.txt, a pause between two requests to a host that is
+/// as long as the host asks for, and a longer one after it has failed or asked to be left alone.
 pub struct Scout {
     http: Http,
     office: Office,
     pace: Arc<Pace>,
-    least_gap: u64,
+    /// What it learns of hosts, and who may be asked when. It is forgotten with the scout.
+    frontier: Arc<Memory>,
+    politeness: Politeness,
+    clock: Clock,
+    on_wait: OnWait,
 }
+
+/// Is told of each wait for a host before it begins: which, how long, and why.
+pub type OnWait = fn(host: &str, wait: Interval, gate: Gate);
 
 /// What became of a look.
 #[derive(Clone, Debug)]
@@ -60,6 +75,16 @@ pub enum Unseen {
     /// No connection may lead there.
     #[error("{0}")]
     Refused(Arc<str>),
+    /// The host is to be left alone for longer than anybody waits here.
+    #[error("{url} is not fetched: {host} failed or asked for a pause, and is left alone until {until}")]
+    Resting {
+        /// The page.
+        url: String,
+        /// Its host.
+        host: String,
+        /// Until when.
+        until: Moment,
+    },
     /// There was none.
     #[error(transparent)]
     Failed(#[from] Failure),
@@ -72,29 +97,87 @@ pub enum Unseen {
 }
 
 impl Scout {
-    /// A scout who waits so many milliseconds between two requests to a host.
-    pub fn new(http: HttpConfig, product_token: String, least_gap: u64) -> Result<Self> {
+    /// A scout who spares hosts like this.
+    pub fn new(
+        http: HttpConfig,
+        product_token: String,
+        politeness: Politeness,
+        on_wait: OnWait,
+    ) -> Result<Self> {
         let (http, clock) = (Http::new(http)?, Clock::default());
         let pace = Arc::new(Pace::new(clock));
-        // What it learns of hosts is forgotten with it.
-        let frontier = Arc::new(Memory::new(forager_frontier::Settings::default())?);
-        let office = Office::new(frontier, http.clone(), (clock, pace.clone()), product_token);
-        Ok(Self { http, office, pace, least_gap })
+        let frontier = Arc::new(Memory::new(Settings { politeness, ..Settings::default() })?);
+        let office = Office::new(frontier.clone(), http.clone(), (clock, pace.clone()), product_token);
+        Ok(Self { http, office, pace, frontier, politeness, clock, on_wait })
     }
 
     /// What robots.txt says of the site of a URL.
-    pub async fn rules(&self, url: &FetchUrl) -> Result<Arc<Rules>> {
-        Ok(self.found(url).await?.rules)
+    pub async fn rules(&self, url: &FetchUrl) -> Result<std::result::Result<Arc<Rules>, Unseen>> {
+        Ok(self.found(url).await?.map(|found| found.rules))
     }
 
-    /// The rules of a site. Nobody hands out pages here, so that nobody rests for long.
-    async fn found(&self, url: &FetchUrl) -> Result<Found> {
+    /// The rules of a site. Asking for them takes a turn at its host.
+    async fn found(&self, url: &FetchUrl) -> Result<std::result::Result<Found, Unseen>> {
         loop {
-            let turn = Turn { least_gap: self.least_gap, round: self.pace.begin_round() };
+            if !self.office.knows(url).await
+                && let Err(unseen) = self.turn(url).await?
+            {
+                return Ok(Err(unseen));
+            }
+            // When a host may be asked has been decided, so that no further gap is needed.
+            let turn = Turn { least_gap: 0, round: self.pace.begin_round() };
             if let Some(found) = self.office.rules(url, turn).await? {
-                return Ok(found);
+                return Ok(Ok(found));
             }
         }
+    }
+
+    /// Waits until a host may be asked for a page.
+    async fn turn(&self, url: &FetchUrl) -> Result<std::result::Result<(), Unseen>> {
+        let host = url.host();
+        let give_up = Moment::of(PATIENCE.after(self.clock.now()));
+        loop {
+            let now = self.clock.now();
+            match self.frontier.visit(host, PATIENCE, now).await? {
+                Visit::Welcome(token) => {
+                    // Nobody else is under way, and robots.txt may lead to the same host again.
+                    self.frontier.leave(&[(host.to_owned(), token)], now).await?;
+                    return Ok(Ok(()));
+                }
+                Visit::Closed(until, Gate::BackOff) if until > give_up => {
+                    let (url, host) = (url.as_str().to_owned(), host.to_owned());
+                    return Ok(Err(Unseen::Resting { url, host, until }));
+                }
+                Visit::Closed(until, gate) => {
+                    let wait = until.timestamp().duration_since(now);
+                    (self.on_wait)(host, Interval::from_secs_f64(wait.as_secs_f64()), gate);
+                    self.clock.sleep_until(until.timestamp()).await;
+                }
+            }
+        }
+    }
+
+    /// Sends a request, and writes down when, and whether its host is to be left alone.
+    async fn get(&self, request: &Request) -> Result<std::result::Result<Response, Failure>> {
+        let started = self.clock.now();
+        let answer = self.http.get(request).await;
+        let ended = self.clock.now();
+        let row = FetchRow {
+            started: Moment::of(started),
+            ended: Moment::of(ended),
+            host: request.url.host().to_owned(),
+            url: request.url.as_str().to_owned(),
+            back_off_until: wants_rest(&answer).then(|| self.rest(&answer, ended)),
+            ..FetchRow::default()
+        };
+        self.frontier.note(&[Note::Fetch(row)], ended).await?;
+        Ok(answer)
+    }
+
+    /// Until when a host is left alone that has failed, or asked for a pause.
+    fn rest(&self, answer: &std::result::Result<Response, Failure>, now: Timestamp) -> Moment {
+        let asked = answer.as_ref().ok().and_then(|response| response.retry_after(now)).unwrap_or_default();
+        Moment::of(asked.max(self.politeness.back_off).after(now))
     }
 
     /// Looks at a page. `body_bytes` is the most that is read of it, if not the usual.
@@ -106,24 +189,29 @@ impl Scout {
             answer: Err(Unseen::TooManyRedirects { url: url.as_str().to_owned() }),
         };
         for _ in 0..=MOST_REDIRECTS {
-            let found = self.found(&seen.url).await?;
+            let found = match self.found(&seen.url).await? {
+                Ok(found) => found,
+                Err(unseen) => return Ok(Seen { answer: Err(unseen), ..seen }),
+            };
             let ruling = found.rules.verdict(&seen.url);
             seen.robots = ruling.to_string();
             if let Some(not_fetched) = obstacle(&found, &ruling) {
                 let (url, rule) = (seen.url.as_str().to_owned(), seen.robots.clone());
-                seen.answer = Err(match (not_fetched, found.refused) {
+                let unseen = match (not_fetched, found.refused) {
                     (_, Some(refused)) => Unseen::Refused(refused),
                     (NotFetched::Robots, None) => Unseen::Forbidden { url, rule },
                     (NotFetched::RobotsUnreachable | NotFetched::AddressRefused, None) => {
                         Unseen::Unknown { url, why: rule }
                     }
-                });
-                return Ok(seen);
+                };
+                return Ok(Seen { answer: Err(unseen), ..seen });
             }
             let mut request = Request::new(seen.url.clone());
             request.body_bytes = body_bytes;
-            self.pace.turn(seen.url.host(), self.least_gap, self.pace.begin_round()).await;
-            let answer = self.http.get(&request).await;
+            if let Err(unseen) = self.turn(&seen.url).await? {
+                return Ok(Seen { answer: Err(unseen), ..seen });
+            }
+            let answer = self.get(&request).await?;
             let target = answer.as_ref().ok().filter(|answer| (300..400).contains(&answer.status));
             let target = target.and_then(Response::location).and_then(|to| seen.url.join(to).ok());
             let Some(target) = target else {

@@ -281,7 +281,7 @@ fn keep_from(
 }
 
 /// Whether the queue will leave a host alone after this answer.
-fn wants_rest(answer: &std::result::Result<Response, Failure>) -> bool {
+pub(crate) fn wants_rest(answer: &std::result::Result<Response, Failure>) -> bool {
     match answer {
         Ok(Response { status: 429 | 503, .. }) => true,
         Ok(response) => broken(response) == Some(CutOff::Time),

@@ -4,6 +4,9 @@
 //! the database or the metadata service next to the machine it runs on. So only addresses that the
 //! whole Internet can reach are allowed, unless a configuration opens others; and the question is
 //! asked of the address that is about to be connected to, whatever it was called before.
+//!
+//! Here too it is kept that nobody is asked who could not learn by whom: a crawl without a contact is for this
+//! machine alone, wherever seeds, links, redirects and sitemaps lead.
 
 mod kind;
 mod network;
@@ -28,7 +31,11 @@ pub use self::network::{Network, NetworkError};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct AddressPolicy(Rule);
+pub struct AddressPolicy {
+    rule: Rule,
+    /// Whether of all that the rule allows only this machine may be connected to.
+    is_anonymous: bool,
+}
 
 #[derive(Clone, Debug)]
 enum Rule {
@@ -64,23 +71,55 @@ impl std::fmt::Display for Refused {
     }
 }
 
+impl Refused {
+    /// What would open the address.
+    pub fn remedy(&self) -> &'static str {
+        match self.kind {
+            Kind::Stranger => "--contact, or `contact` of [fetch] in the configuration, tells them",
+            _ => "`allow_addresses` of [fetch] in the configuration, or --allow-private, opens it",
+        }
+    }
+}
+
 impl AddressPolicy {
     /// Every address may be connected to.
     pub fn any() -> Self {
-        Self(Rule::Any)
+        Self { rule: Rule::Any, is_anonymous: false }
     }
 
     /// Public addresses may be connected to, and those in `networks`.
     pub fn allowing(networks: &[Network]) -> Self {
-        Self(Rule::PublicAnd(networks.into()))
+        Self { rule: Rule::PublicAnd(networks.into()), is_anonymous: false }
+    }
+
+    /// The same for somebody who does not say who asks: of all that is allowed only loopback.
+    ///
+    /// ```
+    /// # use forager_fetch::address::AddressPolicy;
+    /// let policy = AddressPolicy::any().anonymous();
+    /// assert!(policy.check("127.0.0.1".parse()?).is_ok());
+    /// assert!(policy.check("93.184.215.14".parse()?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn anonymous(self) -> Self {
+        Self { is_anonymous: true, ..self }
     }
 
     /// Says why `address` may not be connected to, if so.
-    ///
+    pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
+        self.check_rule(address)?;
+        // Of all spellings only the mapped one leads to this machine for certain, without a gateway on the way.
+        if self.is_anonymous && !address.to_canonical().is_loopback() {
+            return Err(Refused { address, inner: None, kind: Kind::Stranger });
+        }
+        Ok(())
+    }
+
     /// An IPv6 address that carries an IPv4 one is judged by both: a gateway on the way would
     /// unpack the inner one and connect to it.
-    pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
-        let Rule::PublicAnd(allowed) = &self.0 else { return Ok(()) };
+    fn check_rule(&self, address: IpAddr) -> Result<(), Refused> {
+        let Rule::PublicAnd(allowed) = &self.rule else { return Ok(()) };
         let is_allowed = |address: &IpAddr| allowed.iter().any(|network| network.contains(*address));
         if is_allowed(&address) {
             return Ok(());

@@ -56,7 +56,8 @@ pub struct HttpConfig {
     pub from: Option<String>,
     /// The bounds.
     pub limits: Limits,
-    /// Which addresses may be connected to.
+    /// Which addresses may be connected to. Where `user_agent` has no way to reach a person, these should be
+    /// [anonymous](AddressPolicy::anonymous).
     pub addresses: AddressPolicy,
     /// Names whose addresses are given here and not looked up. They are judged like any other.
     pub overrides: BTreeMap<String, Vec<IpAddr>>,

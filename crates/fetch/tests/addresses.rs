@@ -122,6 +122,36 @@ fn a_refusal_says_what_the_address_is() {
 }
 
 #[test]
+fn whoever_does_not_say_who_asks_is_left_with_this_machine() {
+    use Kind::{Loopback, Private, Stranger, Unspecified};
+    let loopback = ["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap(), "10.0.0.0/8".parse().unwrap()];
+    let open = AddressPolicy::allowing(&loopback);
+    // By the address: what those say who allow nothing, loopback and a private network, and everything.
+    let cases = [
+        ("127.0.0.1", [Some(Loopback), None, None]),
+        ("::1", [Some(Loopback), None, None]),
+        ("::ffff:127.9.9.9", [Some(Loopback), None, None]),
+        ("1.1.1.1", [Some(Stranger); 3]),
+        ("::ffff:1.1.1.1", [Some(Stranger); 3]),
+        ("2606:4700::1111", [Some(Stranger); 3]),
+        ("10.0.0.1", [Some(Private), Some(Stranger), Some(Stranger)]),
+        ("192.168.0.1", [Some(Private), Some(Private), Some(Stranger)]),
+        ("0.0.0.0", [Some(Unspecified), Some(Unspecified), Some(Stranger)]),
+        // A gateway might unpack it, and then it is not this machine.
+        ("64:ff9b::127.0.0.1", [Some(Loopback), Some(Stranger), Some(Stranger)]),
+    ];
+    for (address, want) in cases {
+        let policies = [AddressPolicy::default(), open.clone(), AddressPolicy::any()];
+        let told =
+            policies.map(|policy| policy.anonymous().check(ip(address)).err().map(|refused| refused.kind));
+        assert_eq!(told, want, "{address}");
+    }
+    let refused = AddressPolicy::any().anonymous().check(ip("1.1.1.1")).unwrap_err();
+    assert_eq!(refused.to_string(), "1.1.1.1 is the address of others, who could not learn who asks");
+    assert!(refused.remedy().contains("--contact") && refused.remedy().contains("[fetch]"));
+}
+
+#[test]
 fn ranges_can_be_opened_and_open_nothing_else() {
     let policy = AddressPolicy::allowing(&["127.0.0.0/8".parse().unwrap(), "fd12::/16".parse().unwrap()]);
     let cases = [

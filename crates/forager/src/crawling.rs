@@ -51,7 +51,8 @@ impl Crawl {
         fetch: &FetchArgs,
         urls: &[String],
     ) -> anyhow::Result<Self> {
-        require_contact(&config, urls)?;
+        check_urls(urls)?;
+        require_contact(&config, urls.iter().map(String::as_str))?;
         let http = config.fetch.http(fetch.ask.allow_private)?;
         let is_shared = matches!(Place::of(place, &config)?, Place::Database(_));
         let config = if is_shared { considerate(config) } else { config };
@@ -127,9 +128,8 @@ pub(crate) fn asking(mut config: Config, flags: &AskArgs) -> Config {
     config
 }
 
-/// Refuses to ask strangers without saying who asks, and what cannot be asked for at all.
-pub(crate) fn require_contact(config: &Config, urls: &[String]) -> anyhow::Result<()> {
-    let mut is_own = true;
+/// Refuses what cannot be asked for at all, and says what is taken otherwise than it is written.
+pub(crate) fn check_urls(urls: &[String]) -> anyhow::Result<()> {
     for text in urls {
         let url = FetchUrl::parse_lenient(text)?;
         if FetchUrl::parse(text).is_err() {
@@ -137,13 +137,23 @@ pub(crate) fn require_contact(config: &Config, urls: &[String]) -> anyhow::Resul
                 "{text:?} is taken as {url}; write https:// before it if that is meant"
             ));
         }
-        is_own &= is_loopback(url.host());
     }
-    if config.fetch.contact.is_some() || config.fetch.user_agent.is_some() || is_own {
+    Ok(())
+}
+
+/// Refuses to start with strangers without saying who asks. Those who are met on the way are not asked either: the client
+/// connects to nobody but loopback then.
+pub(crate) fn require_contact<'u>(
+    config: &Config,
+    mut urls: impl Iterator<Item = &'u str>,
+) -> anyhow::Result<()> {
+    if config.fetch.has_contact() {
         return Ok(());
     }
+    let is_strange = |text: &&str| FetchUrl::parse_lenient(text).is_ok_and(|url| !is_loopback(url.host()));
+    let Some(stranger) = urls.find(is_strange) else { return Ok(()) };
     bail!(
-        "nobody would know who crawls; give a web page or an address for mail with --contact, or set \
+        "nobody would know who crawls {stranger}; give a web page or an address for mail with --contact, or set \
          `contact` of [fetch] in the configuration"
     )
 }

@@ -89,7 +89,7 @@ async fn show(args: &DemoArgs, frontier: &Arc<Embedded>) -> anyhow::Result<Outco
 fn crawler(frontier: &Arc<Embedded>, running: &Running, time: &Time) -> anyhow::Result<Crawler> {
     let http = HttpConfig {
         user_agent: format!("Forager/{} (demo)", env!("CARGO_PKG_VERSION")),
-        addresses: AddressPolicy::allowing(&["127.0.0.0/8".parse()?]),
+        addresses: AddressPolicy::allowing(&["127.0.0.0/8".parse()?]).anonymous(),
         overrides: running.overrides(),
         ..HttpConfig::default()
     };

@@ -43,6 +43,19 @@ pub(crate) fn in_words(message: &str) -> String {
     format!("{before}expected {words}")
 }
 
+/// How many things are named where there may be any number of them.
+const NAMED: usize = 10;
+
+/// Names things: the first ten, and how many more there are.
+pub(crate) fn named(mut things: Vec<String>) -> String {
+    let further = things.len().saturating_sub(NAMED);
+    things.truncate(NAMED);
+    if further > 0 {
+        things.push(format!("{further} more"));
+    }
+    things.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::{counted, in_shell, in_words};

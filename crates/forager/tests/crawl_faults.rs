@@ -13,7 +13,7 @@ use forager_site::{Answer, Asked, Host, Site, listing};
 use http::header::CONTENT_ENCODING;
 use serde_json::{Value, json};
 use web::raw::Raw;
-use web::{CONTACT, Field, LONG, each, page, plain_host, status_of_wrong};
+use web::{CONTACT, Field, LONG, each, page, plain_host};
 
 const OUTER: &str = "outer.test";
 const INNER: &str = "inner.test";
@@ -115,22 +115,6 @@ fn an_address_that_is_refused_is_not_reached_by_a_detour() {
         let told = std::fs::read_to_string(field.file("pages.jsonl")).unwrap();
         assert!(told.contains("127.0.0.3"), "{name}: what was refused is said: {told}");
     }
-}
-
-#[test]
-fn nobody_is_crawled_who_could_not_learn_by_whom() {
-    let field = Field::strict(Site::new().host(plain_host(OUTER, 2)));
-    for command in ["crawl", "watch", "pick", "links", "robots", "sitemap"] {
-        let ran = field.run(&[command, &field.url(OUTER, "/"), "--allow-private"]);
-        assert_eq!((ran.status, ran.stdout.as_str()), (status_of_wrong(command), ""), "{command}: {ran:?}");
-        assert!(ran.stderr.contains("--contact"), "{command}: {ran:?}");
-    }
-    assert!(field.seen().is_empty());
-    // Loopback is one's own.
-    let own = field.url("127.0.0.2", "/");
-    let ran = field.run(&["crawl", &own, "--allow-private", "--scope", "page"]);
-    assert_eq!(ran.status, 0, "{ran:?}");
-    assert_eq!(field.paths(OUTER), ["/"]);
 }
 
 /// Crawls one page of a server that answers as it likes. Returns the last line on it.

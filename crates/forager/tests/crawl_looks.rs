@@ -5,13 +5,21 @@
 mod common;
 mod web;
 
+use std::time::Duration;
+
 use forager_site::{Answer, Host, Markup, Site, listing};
+use http::header::RETRY_AFTER;
 use serde_json::{Value, json};
 use web::{Field, page};
 
 const HOST: &str = "a.test";
 
 fn field() -> Field {
+    field_with(page("Alarms", &[]))
+}
+
+/// A host whose page on services answers this.
+fn field_with(services: Answer) -> Field {
     let home = Markup::new("Fire safety")
         .nav([("/services/alarms", "Alarms"), ("/about-us", "About us"), ("/contact", "Contact")])
         .links([("/blog/summer", "Summer"), ("/privacy", "Privacy"), ("/fire-alarm-repair", "Repairs")])
@@ -19,7 +27,7 @@ fn field() -> Field {
     let host = Host::new(HOST)
         .made("/robots.txt", |asked| {
             let sitemap = asked.url(HOST, "/sitemap.xml");
-            Answer::text(format!("User-agent: *\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 7\nSitemap: {sitemap}\n"))
+            Answer::text(format!("User-agent: *\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 1\nSitemap: {sitemap}\n"))
         })
         .made("/sitemap.xml", |asked| {
             let changed = "2026-03-01T00:00:00Z".parse().unwrap();
@@ -27,7 +35,9 @@ fn field() -> Field {
         })
         .page("/", Answer::html(home.finish()))
         .page("/old", Answer::redirect(301, "/"))
-        .page("/services/alarms", page("Alarms", &[]))
+        .page("/services/alarms", services)
+        .page("/about-us", page("About us", &[]))
+        .page("/fire-alarm-repair", page("Repairs", &[]))
         .page("/private", page("Private", &[]));
     Field::new(Site::new().host(host))
 }
@@ -48,7 +58,7 @@ fn robots_shows_the_rule_that_decides() {
         let row = look(&field, "robots", path, &[]).pop().unwrap();
         assert_eq!((&row["allowed"], &row["rule"]), (&json!(allowed), &json!(rule)), "{path}: {row}");
         assert_eq!(row["sitemaps"], json!([field.url(HOST, "/sitemap.xml")]), "{row}");
-        assert_eq!((&row["crawlDelay"], &row["addressed"]), (&json!("7s"), &json!("everyone")), "{row}");
+        assert_eq!((&row["crawlDelay"], &row["addressed"]), (&json!("1s"), &json!("everyone")), "{row}");
     }
     assert!(field.paths(HOST).is_empty(), "only robots.txt was asked for");
 }
@@ -113,6 +123,46 @@ fn pick_shows_and_fetches_the_pages_that_describe_services() {
         (&rows[0]["url"], &rows[0]["status"]),
         (&json!(field.url(HOST, "/services/alarms")), &json!(200))
     );
+}
+
+#[test]
+fn looks_keep_the_pause_that_robots_txt_asks_for() {
+    let table: [(&[&str], &str, usize); 3] = [
+        (&["pick", "--page-cap", "3", "--fetch-pages"], "/", 4),
+        (&["links"], "/old", 2),
+        (&["sitemap"], "/sitemap.xml", 1),
+    ];
+    for (command, path, pages) in table {
+        let field = field();
+        look(&field, command[0], path, &command[1..]);
+        assert_eq!(field.paths(HOST).len(), pages, "{command:?}");
+        // We would wait for 50 ms; robots.txt, which is a request too, asks for a second.
+        field.assert_polite(1, Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn looks_leave_a_host_alone_that_asks_for_it() {
+    let pick = |retry_after: &str| {
+        let field = field_with(Answer::error(429).header(RETRY_AFTER, retry_after));
+        let rows = look(&field, "pick", "/", &["--page-cap", "3", "--fetch-pages"]);
+        assert_eq!((rows.len(), &rows[0]["status"]), (3, &json!(429)), "{rows:?}");
+        (field, rows)
+    };
+    let (field, rows) = pick("3600");
+    assert_eq!(field.paths(HOST), ["/", "/services/alarms"]);
+    for row in &rows[1..] {
+        let told = row["error"].as_str().unwrap();
+        assert!(told.contains("a.test failed or asked for a pause, and is left alone until 2"), "{row}");
+        assert_eq!(row["status"], Value::Null, "{row}");
+    }
+    // A short pause is waited for.
+    let (field, rows) = pick("2");
+    assert!(rows[1..].iter().all(|row| row["status"] == 200), "{rows:?}");
+    let refused = field.times(HOST, "/services/alarms")[0];
+    let pages = field.seen().into_iter().filter(|seen| seen.arrived > refused);
+    let first = pages.map(|seen| seen.arrived).min().unwrap();
+    assert!(first.duration_since(refused) >= jiff::SignedDuration::from_secs(2) - web::TOLERANCE);
 }
 
 #[test]

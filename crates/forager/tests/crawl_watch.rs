@@ -226,6 +226,38 @@ fn what_was_watched_is_remembered() {
 }
 
 #[test]
+fn pages_that_were_watched_before_are_named_and_can_be_let_go() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 2)));
+    let page = |number: u32| field.url(HOST, &format!("/{number}"));
+    // Watches a page until these have been looked at, and returns what was told.
+    let watched = |number: u32, paths: &[&str]| {
+        let before: Vec<usize> = paths.iter().map(|path| field.times(HOST, path).len()).collect();
+        let command = ["watch", &page(number), "--every", "1s"];
+        let watching = Started::new(&mut field.queue.command(&command));
+        for (path, before) in paths.iter().zip(before) {
+            wait_until(path, || field.times(HOST, path).len() > before + 1);
+        }
+        watching.signal("INT");
+        let ran = watching.end();
+        assert_eq!(ran.status, 0, "{ran:?}");
+        ran.stderr
+    };
+    let told = watched(1, &["/1"]);
+    assert!(told.contains("watching 1 page, ") && !told.contains("since earlier"), "{told}");
+    let told = watched(2, &["/1", "/2"]);
+    let named = format!(
+        "watched since earlier, and from now on with the options given now: {}; \"forager seed remove URL\" ends that",
+        page(1)
+    );
+    assert!(told.contains("watching 2 pages, ") && told.contains(&named), "{told}");
+    assert_eq!(field.run(&["seed", "remove", &page(1)]).status, 0);
+    let before = field.times(HOST, "/1").len();
+    let told = watched(2, &["/2"]);
+    assert!(told.contains("watching 1 page, ") && !told.contains("since earlier"), "{told}");
+    assert_eq!(field.times(HOST, "/1").len(), before, "it is not looked at any more");
+}
+
+#[test]
 fn only_the_part_that_is_named_counts() {
     let field = Field::new(Site::new().host(Host::new(HOST).made("/", |asked: &Asked<'_>| {
         let text = format!(

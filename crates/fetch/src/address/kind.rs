@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::network::is_within;
 
-/// Why an address is not one that the whole Internet can reach.
+/// Why an address may not be connected to: what keeps it from being one that the whole Internet can reach, or that it is
+/// one of strangers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `0.0.0.0/8` and `::`, which mean this machine to many systems.
@@ -32,6 +33,8 @@ pub enum Kind {
     LocalTranslation,
     /// Set aside for protocols or for the future.
     Reserved,
+    /// Not this machine, where whoever is asked could not learn by whom; no address is it by itself.
+    Stranger,
 }
 
 impl fmt::Display for Kind {
@@ -49,6 +52,7 @@ impl fmt::Display for Kind {
             Self::Benchmarking => "an address for benchmarking",
             Self::LocalTranslation => "an address for local translation",
             Self::Reserved => "a reserved address",
+            Self::Stranger => "the address of others, who could not learn who asks",
         })
     }
 }

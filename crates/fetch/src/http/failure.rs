@@ -25,9 +25,7 @@ pub enum Failure {
         cause: String,
     },
     /// The host has no address that may be connected to.
-    #[error(
-        "{host} may not be connected to: {refused}; `allow_addresses` of [fetch] in the configuration, or --allow-private, opens it"
-    )]
+    #[error("{host} may not be connected to: {refused}; {}", refused.remedy())]
     AddressRefused {
         /// The host.
         host: String,

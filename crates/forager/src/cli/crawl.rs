@@ -184,6 +184,10 @@ pub(crate) struct RunArgs {
 /// Each page is looked at as often as it changes: at first within hours, a quiet one ever more seldom, an important one
 /// never less than every four hours. What was learned is kept in the queue, in the collection `watch`.
 ///
+/// Pages that were watched before are in that collection too: they are looked at as well, when they are due, and
+/// --every, --content and --exact hold for them from then on. "forager seed remove URL" ends that; --data DIR with
+/// a folder of its own keeps pages apart.
+///
 /// Exit status:
 ///    0  it was stopped
 ///    2  a flag is wrong

@@ -1,12 +1,13 @@
 //! `forager robots`, `forager sitemap`, `forager links`: what a crawl would see.
 
+use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::scout::{Scout, Seen};
 use forager_fetch::fingerprint::Form;
 use forager_fetch::http::Response;
 use forager_fetch::links::{self, LinkOptions, PageLinks};
 use forager_fetch::{encoding, robots, sitemap};
-use forager_frontier::host::to_millis;
+use forager_frontier::host::Gate;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -16,15 +17,27 @@ use crate::config::Config;
 use crate::crawling;
 use crate::output::{self, Output};
 use crate::runtime;
+use crate::words::in_time;
 
 /// Someone to look, with what the flags say.
 pub(super) fn scout(args: &LookArgs) -> anyhow::Result<(Scout, FetchUrl, Config)> {
     let url = FetchUrl::parse_lenient(&args.url)?;
     let config = crawling::asking(Config::load(&args.config)?, &args.ask);
-    crawling::require_contact(&config, std::slice::from_ref(&args.url))?;
+    crawling::check_urls(std::slice::from_ref(&args.url))?;
+    crawling::require_contact(&config, std::iter::once(args.url.as_str()))?;
     let http = config.fetch.http(args.ask.allow_private)?;
-    let scout = Scout::new(http, config.fetch.product_token(), to_millis(config.politeness.delay))?;
+    let scout = Scout::new(http, config.fetch.product_token(), config.politeness, tell_wait)?;
     Ok((scout, url, config))
+}
+
+/// A wait that is longer than this is told: nobody should wonder what a command does.
+const LONG_SECONDS: f64 = 5.0;
+
+fn tell_wait(host: &str, wait: Interval, gate: Gate) {
+    let seconds = wait.as_secs_f64();
+    if seconds > LONG_SECONDS {
+        output::tell(format_args!("waiting {} for {host}: {gate}", in_time(seconds.ceil())));
+    }
 }
 
 /// Looks, and waits for what there is to see. One command waits once: connections do not outlive it.
@@ -51,7 +64,7 @@ struct RobotsSheet {
     allowed: bool,
     rule: String,
     addressed: Option<String>,
-    crawl_delay: Option<forager_core::time::Interval>,
+    crawl_delay: Option<Interval>,
     sitemaps: Vec<String>,
     rules: Vec<String>,
     extras: Vec<String>,
@@ -59,7 +72,7 @@ struct RobotsSheet {
 
 pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
     let (scout, url, _) = scout(args)?;
-    let rules = wait(scout.rules(&url))??;
+    let rules = wait(scout.rules(&url))???;
     let ruling = rules.verdict(&url);
     let file = rules.robots();
     let addressed = file.map(|file| {
@@ -105,7 +118,7 @@ pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
     let most = Some(sitemap::MAX_BYTES as u64 + 1);
     let mut output = Output::new(args.format, &["kind", "url", "lastModified", "sitemap"]);
     let (rules, seen) =
-        wait(async { Ok::<_, anyhow::Error>((scout.rules(&url).await?, scout.look(&url, most).await?)) })??;
+        wait(async { Ok::<_, anyhow::Error>((scout.rules(&url).await??, scout.look(&url, most).await?)) })??;
     let response = answer(&seen)?;
     let found = sitemap::read(&response.body, &seen.url, response.content_type());
     if found.kind == sitemap::Kind::Unknown {

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::catalog::{Change, Kind};
+use forager_frontier::catalog::{Catalog, Change, Kind};
 use forager_frontier::verbs::Target;
 use tokio::sync::watch;
 
@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, with_signals};
-use crate::words::counted;
+use crate::words::{counted, named};
 use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
@@ -60,10 +60,11 @@ fn read(args: &RunArgs) -> anyhow::Result<Config> {
 
 /// Opens the queue, and brings in what the configuration says.
 async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
-    let urls: Vec<String> = config.seeds.iter().map(|seed| seed.url.clone()).collect();
+    let urls: Vec<String> =
+        config.seeds.iter().filter(|seed| seed.enabled).map(|seed| seed.url.clone()).collect();
     let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
     let entered = async {
-        bring_in(&crawl).await?;
+        bring_in(args, &crawl).await?;
         tell_rest(args, &crawl).await?;
         take_back(&crawl, args.collection.as_deref()).await
     };
@@ -134,10 +135,11 @@ fn merged(Signals { mut stop, mut reload }: Signals) -> watch::Receiver<Stop> {
 }
 
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.
-async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
+async fn bring_in(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     crawl.configure(|catalog| Ok(apply::difference(&crawl.config, catalog.rows(), false))).await?;
     let catalog = frontier.catalog().await?;
+    crawling::require_contact(&crawl.config, seeds_of(&catalog, args.collection.as_deref()))?;
     for row in catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
         let of_seed = |name: &String| catalog.rows().profiles.iter().find(|profile| profile.id == *name);
         let mut is_new = false;
@@ -152,8 +154,16 @@ async fn bring_in(crawl: &Crawl) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many things that only the queue has are named.
-const NAMED: usize = 10;
+/// The seeds that are crawled, of all collections or of one.
+fn seeds_of<'c>(catalog: &'c Catalog, only: Option<&'c str>) -> impl Iterator<Item = &'c str> {
+    let rows = catalog.rows();
+    let is_its = move |name: &String| {
+        let profile = rows.profiles.iter().find(|profile| profile.id == *name);
+        only.is_none_or(|only| profile.is_some_and(|profile| profile.collection == only))
+    };
+    let seeds = rows.seeds.iter().filter(|row| !row.is_gone && row.seed.enabled).map(|row| &row.seed);
+    seeds.filter(move |seed| seed.profiles.iter().any(is_its)).map(|seed| seed.url.as_str())
+}
 
 /// Names what only the queue has: whoever takes a seed out of the configuration may think that it is not crawled any more.
 async fn tell_rest(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
@@ -169,19 +179,14 @@ async fn tell_rest(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
         Change::RemoveCollection(id) => Some(format!("collection {id}")),
         _ => None,
     });
-    let mut rest: Vec<String> = rest.collect();
+    let rest: Vec<String> = rest.collect();
     if rest.is_empty() {
         return Ok(());
-    }
-    let further = rest.len().saturating_sub(NAMED);
-    rest.truncate(NAMED);
-    if further > 0 {
-        rest.push(format!("{further} more"));
     }
     output::tell(format_args!(
         "not in the configuration, and crawled all the same as long as the queue has them: {}; \"forager apply \
          --prune{}\" removes them",
-        rest.join(", "),
+        named(rest),
         args.place.flags()
     ));
     Ok(())

@@ -10,7 +10,7 @@ use forager_core::scope::{Profile, Seed};
 use forager_core::sentinel::schedule::ScheduleConfig;
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
-use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind};
+use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind, SeedRow};
 use forager_frontier::verbs::{Outcome as PageOutcome, Target};
 
 use crate::Outcome;
@@ -20,7 +20,7 @@ use crate::crawling::changes::{Changes, Shown};
 use crate::crawling::teller::{AN_HOUR, Teller};
 use crate::crawling::{self, Crawl, Signals, with_signals};
 use crate::output;
-use crate::words::counted;
+use crate::words::{counted, named};
 
 /// The collection that watched pages are in.
 const COLLECTION: &str = "watch";
@@ -41,10 +41,12 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
 
 async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
     let urls = bring_in(args, crawl).await?;
+    let earlier = earlier(&*crawl.frontier.catalog().await?, &urls);
     let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
     let changes = Changes::new(shown, args.on_change.as_deref());
-    let pages = counted(urls.len() as u64, "page", "pages");
+    let pages = counted((urls.len() + earlier.len()) as u64, "page", "pages");
     output::tell(format_args!("watching {pages}, in the collection {COLLECTION:?}"));
+    tell_earlier(args, earlier);
     let last = Arc::new(Mutex::new(format!("watching {pages}")));
     let mut watched =
         Watched { changes: Some(changes), pages, last: last.clone(), redirects: HashMap::new() };
@@ -58,19 +60,39 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
 
-/// Puts the pages into the queue. What is watched already goes on as it is; others than these wait meanwhile.
-async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<String>> {
+/// Puts the pages into the queue. What is watched already goes on, when it is due and with the options of this call.
+async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<FetchUrl>> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let urls = distinct(&args.urls)?;
     crawl.configure(|catalog| Ok(missing(args, &urls, catalog))).await?;
     crawl.reclaim(COLLECTION).await?;
-    let urls: Vec<String> = urls.iter().map(|url| url.as_str().to_owned()).collect();
     for url in &urls {
-        if frontier.entry(COLLECTION, None, url, now).await?.is_none() {
-            frontier.start(&[Target::Seed(url.clone())], now).await?;
+        if frontier.entry(COLLECTION, None, url.as_str(), now).await?.is_none() {
+            frontier.start(&[Target::Seed(url.as_str().to_owned())], now).await?;
         }
     }
     Ok(urls)
+}
+
+/// The pages that were watched before, and are still, though nobody names them now.
+fn earlier(catalog: &Catalog, urls: &[FetchUrl]) -> Vec<String> {
+    let identity = |url: &FetchUrl| url.identity(&IdentityOptions::default());
+    let named: HashSet<_> = urls.iter().map(identity).filter_map(|url| catalog.seed_number(&url)).collect();
+    let is_watched = |row: &&SeedRow| !row.is_gone && row.seed.profiles.iter().any(|name| name == COLLECTION);
+    let rest = catalog.rows().seeds.iter().filter(is_watched).filter(|row| !named.contains(&row.number));
+    rest.map(|row| row.seed.url.clone()).collect()
+}
+
+/// Names them: whoever watches one page may not think of those of last month.
+fn tell_earlier(args: &WatchArgs, earlier: Vec<String>) {
+    if earlier.is_empty() {
+        return;
+    }
+    output::tell(format_args!(
+        "watched since earlier, and from now on with the options given now: {}; \"forager seed remove{} URL\" ends that",
+        named(earlier),
+        args.place.flags()
+    ));
 }
 
 /// The URLs, each once, however often it is given.

@@ -33,6 +33,12 @@ pub(crate) fn check_contact(text: &str) -> Result<(), String> {
         .to_owned())
 }
 
+/// Whether a name that is sent has a web page or an address for mail in it.
+fn has_contact(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["@", "http://", "https://"].iter().any(|sign| name.contains(sign))
+}
+
 fn is_mail(text: &str) -> bool {
     let Some((name, domain)) = text.rsplit_once('@') else { return false };
     let is_label =
@@ -47,7 +53,7 @@ fn is_mail(text: &str) -> bool {
 pub(crate) struct FetchConfig {
     /// Where those who are crawled can learn more, or complain: a web page or an address for mail.
     pub(crate) contact: Option<String>,
-    /// The whole name that is sent, instead of `Forager/VERSION (+CONTACT)`.
+    /// The name that is sent, instead of `Forager/VERSION`; the contact follows where the name has none.
     pub(crate) user_agent: Option<String>,
     /// How many fetches may be under way altogether.
     pub(crate) at_once: usize,
@@ -92,12 +98,16 @@ impl Default for FetchConfig {
 impl FetchConfig {
     /// The name that is sent with every request.
     pub(crate) fn name(&self) -> String {
-        let own = concat!("Forager/", env!("CARGO_PKG_VERSION"));
-        match (&self.user_agent, &self.contact) {
-            (Some(name), _) => name.clone(),
-            (None, Some(contact)) => format!("{own} (+{contact})"),
-            (None, None) => own.to_owned(),
+        let name = self.user_agent.as_deref().unwrap_or(concat!("Forager/", env!("CARGO_PKG_VERSION")));
+        match &self.contact {
+            Some(contact) if !has_contact(name) => format!("{name} (+{contact})"),
+            _ => name.to_owned(),
         }
+    }
+
+    /// Whether those who are crawled can learn by whom.
+    pub(crate) fn has_contact(&self) -> bool {
+        has_contact(&self.name())
     }
 
     /// The name by which robots.txt addresses us: the first word of the whole name.
@@ -110,6 +120,7 @@ impl FetchConfig {
     pub(crate) fn http(&self, allow_private: bool) -> anyhow::Result<HttpConfig> {
         let addresses =
             if allow_private { AddressPolicy::any() } else { AddressPolicy::allowing(&self.allow_addresses) };
+        let addresses = if self.has_contact() { addresses } else { addresses.anonymous() };
         let mut extra_authorities = Vec::new();
         for path in &self.authorities {
             let failed = || format!("cannot read the authorities in {}", path.display());
@@ -138,7 +149,7 @@ impl FetchConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::check_contact;
+    use super::{FetchConfig, check_contact};
 
     #[test]
     fn a_contact_is_a_page_or_an_address_for_mail() {
@@ -166,6 +177,40 @@ mod tests {
         ];
         for (text, is_good) in table {
             assert_eq!(check_contact(text).is_ok(), is_good, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_ones_own_says_who_asks_or_the_contact_does() {
+        let table = [
+            (
+                Some("Example/1.0 (+https://a.example/bot)"),
+                None,
+                "Example/1.0 (+https://a.example/bot)",
+                true,
+            ),
+            (
+                Some("Example/1.0 (+HTTP://a.example/)"),
+                Some("b@b.example"),
+                "Example/1.0 (+HTTP://a.example/)",
+                true,
+            ),
+            (Some("Example/1.0 me@a.example"), None, "Example/1.0 me@a.example", true),
+            (Some("Example/1.0"), None, "Example/1.0", false),
+            (Some("Example/1.0 (a.example)"), None, "Example/1.0 (a.example)", false),
+            (Some("Example/1.0"), Some("me@a.example"), "Example/1.0 (+me@a.example)", true),
+            (
+                None,
+                Some("me@a.example"),
+                concat!("Forager/", env!("CARGO_PKG_VERSION"), " (+me@a.example)"),
+                true,
+            ),
+            (None, None, concat!("Forager/", env!("CARGO_PKG_VERSION")), false),
+        ];
+        for (user_agent, contact, name, has_contact) in table {
+            let [user_agent, contact] = [user_agent, contact].map(|text| text.map(str::to_owned));
+            let config = FetchConfig { contact, user_agent, ..FetchConfig::default() };
+            assert_eq!((config.name().as_str(), config.has_contact()), (name, has_contact));
         }
     }
 }
