@@ -6,7 +6,7 @@ use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Failure, Http, HttpConfig, Request, Response};
 use forager_fetch::robots::Rules;
-use forager_frontier::host::Gate;
+use forager_frontier::host::{Gate, to_millis};
 use forager_frontier::settings::Politeness;
 use forager_frontier::verbs::{FetchRow, Note, Visit};
 use forager_frontier::{Frontier as _, Memory, Moment, Settings};
@@ -124,8 +124,9 @@ impl Scout {
             {
                 return Ok(Err(unseen));
             }
-            // When a host may be asked has been decided, so that no further gap is needed.
-            let turn = Turn { least_gap: 0, round: self.pace.begin_round() };
+            // When the host may be asked has been decided; robots.txt that moves within it waits once more.
+            let least_gap = to_millis(self.politeness.delay);
+            let turn = Turn { least_gap, round: self.pace.begin_round() };
             if let Some(found) = self.office.rules(url, turn).await? {
                 return Ok(Ok(found));
             }
