@@ -41,13 +41,9 @@ impl Postgres {
                     AND r.due <= $2 LIMIT $3) w LIMIT $3) w WHERE e.id = w.id RETURNING 1";
         const STEPPING: &str = "SELECT e.id FROM @entries e \
             WHERE e.queue = ANY($1) AND e.state = 0 AND e.step IS NOT NULL AND e.step <= $2 ORDER BY e.id";
-        // What follows from the time would be worked out again after a crash: nobody waits for the medium.
-        const UNHURRIED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
         let known = self.begin(session, false).await?;
         let time = millis(now);
-        let which = Statement::new(WHICH).with(time, Type::INT8).with(MOST_WOKEN, Type::INT8);
-        let answers = session.run_all(&[Statement::new(UNHURRIED), which]).await?;
-        let rows = answers.into_iter().next_back().unwrap_or_default();
+        let rows = session.query(WHICH, &[(&time, Type::INT8), (&MOST_WOKEN, Type::INT8)]).await?;
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
         let mut queues: BTreeSet<QueueId> = BTreeSet::new();
         for row in &rows {
