@@ -76,6 +76,10 @@ struct Known {
 }
 
 impl Known {
+    fn counts_at(&self, now: Timestamp) -> bool {
+        now < self.expires
+    }
+
     fn found(self, was_asked: bool) -> Found {
         let Self { rules, expires, refused } = self;
         Found { rules, was_asked, expires, refused }
@@ -113,7 +117,7 @@ impl Office {
         let origin = origin(url);
         let site = self.site(&origin);
         let mut known = site.lock().await;
-        if let Some(known) = known.as_ref().filter(|known| known.expires > self.clock.now()) {
+        if let Some(known) = known.as_ref().filter(|known| known.counts_at(self.clock.now())) {
             return Ok(Some(known.clone().found(false)));
         }
         let (key, copy) = (note_key(&origin), kept(&*self.frontier, &origin).await?);
@@ -135,7 +139,7 @@ impl Office {
     pub(crate) async fn knows(&self, url: &FetchUrl) -> bool {
         let site = self.site(&origin(url));
         let known = site.lock().await;
-        known.as_ref().is_some_and(|known| known.expires > self.clock.now())
+        known.as_ref().is_some_and(|known| known.counts_at(self.clock.now()))
     }
 
     fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
