@@ -37,6 +37,7 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use work::*;
 
 use crate::config::DatabaseUrl;
+use crate::journal::LogFormat;
 use crate::output::Format;
 use crate::words::in_shell;
 
@@ -128,6 +129,16 @@ impl Command {
             Self::Run(args) => args.fetch.quiet,
             Self::Watch(args) => args.fetch.quiet,
             _ => false,
+        }
+    }
+
+    /// How what it tells is written.
+    pub(crate) fn log_format(&self) -> LogFormat {
+        match self {
+            Self::Crawl(args) => args.fetch.log,
+            Self::Run(args) => args.fetch.log,
+            Self::Watch(args) => args.fetch.log,
+            _ => LogFormat::Text,
         }
     }
 

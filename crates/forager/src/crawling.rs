@@ -1,7 +1,7 @@
 //! What the commands that fetch have in common: settings, signals, and what is told meanwhile.
 
 pub(crate) mod changes;
-mod counts;
+pub(crate) mod counts;
 mod hook;
 pub(crate) mod log;
 pub(crate) mod outlook;
@@ -174,8 +174,12 @@ pub(crate) struct Signals {
     pub(crate) reload: watch::Receiver<bool>,
 }
 
-/// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once.
-pub(crate) fn with_signals<T>(work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>) -> anyhow::Result<T> {
+/// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once. `on_stop` is told
+/// of it first.
+pub(crate) fn with_signals<T>(
+    on_stop: fn(Stop),
+    work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     runtime::wait(async {
         let (sender, stop) = watch::channel(Stop::No);
         let (again, reload) = watch::channel(false);
@@ -191,6 +195,7 @@ pub(crate) fn with_signals<T>(work: impl AsyncFnOnce(Signals) -> anyhow::Result<
                         _ = hang_up.recv() => if again.send(true).is_err() { return },
                     }
                 }
+                on_stop(asked);
                 if sender.send(asked).is_err() {
                     return;
                 }

@@ -9,6 +9,7 @@ mod crawling;
 mod demo;
 mod flat;
 mod input;
+mod journal;
 mod names;
 mod output;
 mod pause;
@@ -22,8 +23,10 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use serde_json::json;
 
 use crate::cli::Cli;
+use crate::journal::{Event, Level};
 
 /// Links, records and answers are many and small, and of mixed ages: the allocator of the system takes a
 /// fifth of the time of a lease.
@@ -68,18 +71,25 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     let is_lasting = command.is_lasting();
     if command.is_quiet() {
-        output::be_quiet();
+        journal::be_quiet();
     }
+    journal::write_as(command.log_format());
     let ended = commands::run(command);
     progress::finish();
     match ended {
-        Ok(outcome) => ExitCode::from(outcome.status()),
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Ok(outcome) => end(outcome.status(), Level::Info, ""),
+        Err(error) if is_closed_pipe(&error) => end(0, Level::Info, ""),
         Err(error) => {
-            output::complain(format_args!("{error:#}"));
-            ExitCode::from(if is_lasting { status_of_failure(&error) } else { 2 })
+            let status = if is_lasting { status_of_failure(&error) } else { 2 };
+            end(status, Level::Error, &format!("{error:#}"))
         }
     }
+}
+
+/// Tells that the command is over, and what went wrong.
+fn end(status: u8, level: Level, message: &str) -> ExitCode {
+    journal::tell(level, Event::Ended, message, &json!({"status": status}));
+    ExitCode::from(status)
 }
 
 /// Whether to try again: 3 if the disk is full, 8 if the queue cannot be had, 4 if what was asked for is wrong.

@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::progress;
+use crate::journal::{self, Event, Level};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -189,31 +188,12 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// Whether to tell only what is wrong.
-static IS_QUIET: AtomicBool = AtomicBool::new(false);
-
-/// From now on, only what is wrong is told.
-pub(crate) fn be_quiet() {
-    IS_QUIET.store(true, Ordering::Relaxed);
-}
-
-pub(crate) fn is_quiet() -> bool {
-    IS_QUIET.load(Ordering::Relaxed)
-}
-
 /// Tells the user on standard error how things go, unless only what is wrong is wanted.
 pub(crate) fn tell(message: fmt::Arguments<'_>) {
-    if !is_quiet() {
-        complain(message);
-    }
+    journal::tell(Level::Info, Event::Message, &message.to_string(), &json!({}));
 }
 
 /// Tells the user on standard error what is wrong.
 pub(crate) fn complain(message: fmt::Arguments<'_>) {
-    progress::aside(|| {
-        for line in message.to_string().lines() {
-            // If even that is closed, nobody is left to tell.
-            let _ = writeln!(io::stderr(), "forager: {}", harmless(line));
-        }
-    });
+    journal::tell(Level::Warn, Event::Message, &message.to_string(), &json!({}));
 }

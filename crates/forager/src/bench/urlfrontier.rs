@@ -38,17 +38,20 @@ pub(crate) fn run(args: &BenchUrlfrontierArgs) -> anyhow::Result<Outcome> {
 }
 
 fn be_echo(port: u16) -> anyhow::Result<Outcome> {
-    with_signals(async |mut signals| {
-        let listener = TcpListener::bind(("127.0.0.1", port)).await.context("cannot listen")?;
-        let port = listener.local_addr()?.port();
-        writeln!(std::io::stdout().lock(), "Started URLFrontierServer on port {port}")?;
-        let stop = async move {
-            // Where nobody is left who could ask, it is time to end too.
-            let _ = signals.stop.wait_for(|asked| *asked != Stop::No).await;
-        };
-        echo(listener, stop).await?;
-        Ok(Outcome::Complete)
-    })
+    with_signals(
+        |_| {},
+        async |mut signals| {
+            let listener = TcpListener::bind(("127.0.0.1", port)).await.context("cannot listen")?;
+            let port = listener.local_addr()?.port();
+            writeln!(std::io::stdout().lock(), "Started URLFrontierServer on port {port}")?;
+            let stop = async move {
+                // Where nobody is left who could ask, it is time to end too.
+                let _ = signals.stop.wait_for(|asked| *asked != Stop::No).await;
+            };
+            echo(listener, stop).await?;
+            Ok(Outcome::Complete)
+        },
+    )
 }
 
 async fn measure(args: &BenchUrlfrontierArgs) -> anyhow::Result<Figures> {

@@ -8,6 +8,7 @@ use forager_core::time::{Interval, IntervalError};
 use super::work::at_least_one;
 use super::{HarvestArgs, QueuePlace, StoreArgs};
 use crate::config::{AT_ONCE, check_contact};
+use crate::journal::LogFormat;
 
 /// Who asks, where requests may go, and how soon one follows another.
 #[derive(Debug, Args)]
@@ -43,6 +44,10 @@ pub(crate) struct FetchArgs {
     /// Do not tell on standard error how far it is; only what is wrong
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// How to tell on standard error what happens
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) log: LogFormat,
 }
 
 /// A span of time that is one.

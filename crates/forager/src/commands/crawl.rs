@@ -14,6 +14,7 @@ use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter, Planned, St
 use forager_frontier::{Error, Frontier, Memory};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::Outcome;
 use crate::cli::CrawlArgs;
@@ -21,6 +22,7 @@ use crate::config::Config;
 use crate::crawling::outlook::Outlook;
 use crate::crawling::view::{Files, Summary, View};
 use crate::crawling::{Crawl, Signals, recover, with_signals};
+use crate::journal::{self, Event, Level};
 use crate::output::{self, Format, Output};
 use crate::store::Queue;
 use crate::words::counted;
@@ -34,7 +36,7 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     // A file that is new lacks nothing.
     let out = args.out.as_deref().filter(|path| path.is_file());
     let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
-    let crawled = with_signals(async |signals| {
+    let crawled = with_signals(journal::stop_asked, async |signals| {
         let crawl = Crawl::open(&args.place, &args.fetch, &args.urls).await?;
         let crawled = crawl_job(args, &crawl, signals, files, out).await;
         crawl.close().await?;
@@ -129,10 +131,7 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
         Some((job, continued)) if can_go_on(job, continued, now) => go_on(crawl, job, continued).await?,
         _ => {
             let job = frontier.start_job(&new_job(args, id)?, now).await?;
-            output::tell(format_args!(
-                "crawling as job {:?}, which is the name of its collection too",
-                job.id
-            ));
+            tell_started(&job, "crawling as");
             job
         }
     };
@@ -185,12 +184,15 @@ async fn go_on(crawl: &Crawl, job: &JobView, continued: Job) -> anyhow::Result<J
     let Some(job) = jobs.into_iter().find(|known| known.id == job.id) else {
         bail!("the job {:?} is gone", job.id)
     };
-    let pages = counted(job.progress.queued, "page", "pages");
-    output::tell(format_args!(
-        "going on with job {:?}, which is the name of its collection too: {pages} queued",
-        job.id
-    ));
+    tell_started(&job, "going on with");
     Ok(job)
+}
+
+fn tell_started(job: &JobView, how: &str) {
+    let (id, queued) = (&job.id, job.progress.queued);
+    let pages = counted(queued, "page", "pages");
+    let message = format!("{how} job {id:?}, which is the name of its collection too: {pages} queued");
+    journal::tell(Level::Info, Event::Started, &message, &json!({"job": id, "queued": queued}));
 }
 
 fn limits(args: &CrawlArgs) -> Limits {

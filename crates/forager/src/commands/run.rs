@@ -4,6 +4,7 @@ use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::{Catalog, Change, Kind};
 use forager_frontier::verbs::Target;
+use serde_json::json;
 use tokio::sync::watch;
 
 use super::apply;
@@ -13,11 +14,12 @@ use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, with_signals};
+use crate::journal::{self, Event, Level};
 use crate::words::{counted, named};
 use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let ended = with_signals(async |signals| run_until_told(args, signals).await)?;
+    let ended = with_signals(journal::stop_asked, async |signals| run_until_told(args, signals).await)?;
     Ok(match ended {
         Ended::Stopped(Stop::Now) => Outcome::Forced,
         Ended::Stuck => {
@@ -41,7 +43,7 @@ async fn run_until_told(args: &RunArgs, mut signals: Signals) -> anyhow::Result<
         if *signals.stop.borrow() != Stop::No || !matches!(ended, Ended::Stopped(_)) {
             return Ok(ended);
         }
-        output::tell(format_args!("reading the configuration again"));
+        journal::tell(Level::Info, Event::Reload, "reading the configuration again", &json!({}));
         // Whoever asks while it is read asks for it to be read once more.
         signals.reload.mark_unchanged();
         crawl = open_again(args, &mut config).await?;
@@ -90,8 +92,8 @@ async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl
             Ok(crawl)
         }
         Err(cause) => {
-            output::complain(format_args!("{cause:#}"));
-            output::complain(format_args!("going on with the configuration as it was before"));
+            let message = format!("{cause:#}\ngoing on with the configuration as it was before");
+            journal::tell(Level::Warn, Event::Reload, &message, &json!({"kept": true}));
             open(args, config.clone()).await
         }
     }
@@ -104,7 +106,8 @@ async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::R
     let queued = stats.iter().map(|stats| stats.queued).sum();
     let names: Vec<&str> = stats.iter().map(|stats| &*stats.collection).collect();
     let pages = counted(queued, "page", "pages");
-    output::tell(format_args!("crawling the collections {}: {pages} queued", names.join(", ")));
+    let message = format!("crawling the collections {}: {pages} queued", names.join(", "));
+    journal::tell(Level::Info, Event::Started, &message, &json!({"collections": names, "queued": queued}));
     let mut view = View::new(files, queued, changes, None);
     let work = Work {
         collection: args.collection.clone(),

@@ -38,13 +38,16 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let mut config = Config::load(&args.place.config)?;
     let patience = &mut config.store.postgres.patience;
     *patience = Interval::from_secs_f64(PATIENCE).min(*patience);
-    with_signals(async |signals| {
-        let listener = listen(args, args.port).await?;
-        let queue = Queue::open(&args.place, &config).await?;
-        let served = serve(args, &queue, listener, settings, tls, signals.stop).await;
-        queue.close().await?;
-        served
-    })
+    with_signals(
+        |_| {},
+        async |signals| {
+            let listener = listen(args, args.port).await?;
+            let queue = Queue::open(&args.place, &config).await?;
+            let served = serve(args, &queue, listener, settings, tls, signals.stop).await;
+            queue.close().await?;
+            served
+        },
+    )
 }
 
 /// Serves until it is told to stop.

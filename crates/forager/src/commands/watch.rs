@@ -12,13 +12,15 @@ use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
 use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind, SeedRow};
 use forager_frontier::verbs::{Outcome as PageOutcome, Target};
+use serde_json::json;
 
 use crate::Outcome;
 use crate::cli::WatchArgs;
 use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
-use crate::crawling::teller::{AN_HOUR, Teller};
+use crate::crawling::teller::{AN_HOUR, Teller, Told};
 use crate::crawling::{self, Crawl, Signals, with_signals};
+use crate::journal::{self, Event, Level};
 use crate::output;
 use crate::words::{counted, named};
 
@@ -30,7 +32,7 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
     if config.sentinel == ScheduleConfig::default() {
         config.sentinel = ScheduleConfig::sentinel();
     }
-    let ended = with_signals(async |signals| {
+    let ended = with_signals(journal::stop_asked, async |signals| {
         let crawl = Crawl::open_with(config, &args.place, &args.fetch, &args.urls).await?;
         let ended = watch(args, &crawl, signals).await;
         crawl.close().await?;
@@ -45,12 +47,17 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
     let shown = if args.json { Shown::Json(Box::new(std::io::stdout())) } else { Shown::Text };
     let changes = Changes::new(shown, args.on_change.as_deref());
     let pages = counted((urls.len() + earlier.len()) as u64, "page", "pages");
-    output::tell(format_args!("watching {pages}, in the collection {COLLECTION:?}"));
+    let figures = json!({"collection": COLLECTION, "pages": urls.len() + earlier.len()});
+    let message = format!("watching {pages}, in the collection {COLLECTION:?}");
+    journal::tell(Level::Info, Event::Started, &message, &figures);
     tell_earlier(args, earlier);
     let last = Arc::new(Mutex::new(format!("watching {pages}")));
     let mut watched =
         Watched { changes: Some(changes), pages, last: last.clone(), redirects: HashMap::new() };
-    let _teller = Teller::start(AN_HOUR, move || last.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let _teller = Teller::start(AN_HOUR, move || Told {
+        line: last.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        figures: json!({}),
+    });
     let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
     let asked = signals.stop.clone();
     let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
@@ -167,6 +174,17 @@ impl Watched {
     fn is_news(&mut self, url: &str, target: &str) -> bool {
         self.redirects.insert(url.to_owned(), target.to_owned()).as_deref() != Some(target)
     }
+
+    /// Tells what is wrong with a page.
+    fn tell_people(&mut self, page: &PageLine) {
+        if let Some(error) = &page.error {
+            output::complain(format_args!("{}: {error}", page.url));
+        } else if let Some(status) = page.status.filter(|status| *status >= 400) {
+            output::complain(format_args!("{} answers {status}", page.url));
+        } else if let Some(target) = page.redirect.as_ref().filter(|target| self.is_news(&page.url, target)) {
+            output::complain(format_args!("{} redirects to {target}; watch that page instead", page.url));
+        }
+    }
 }
 
 impl Watcher for Watched {
@@ -176,12 +194,9 @@ impl Watcher for Watched {
         {
             output::complain(format_args!("cannot write the changes: {cause}"));
         }
-        if let Some(error) = &page.error {
-            output::complain(format_args!("{}: {error}", page.url));
-        } else if let Some(status) = page.status.filter(|status| *status >= 400) {
-            output::complain(format_args!("{} answers {status}", page.url));
-        } else if let Some(target) = page.redirect.as_ref().filter(|target| self.is_news(&page.url, target)) {
-            output::complain(format_args!("{} redirects to {target}; watch that page instead", page.url));
+        journal::page(page);
+        if !journal::is_json() {
+            self.tell_people(page);
         }
         let next = match (page.outcome, page.due) {
             (Some(PageOutcome::Again), Some(due)) => format!(", next look at {due}"),

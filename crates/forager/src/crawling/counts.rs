@@ -6,8 +6,10 @@ use std::time::Instant;
 use forager_crawl::{NotFetched, PageLine};
 use forager_frontier::verbs::{Nothing, Outcome};
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::outlook::{Estimate, Gaps, Outlook};
+use super::teller::Told;
 use crate::words::{counted, in_time};
 
 /// What is counted.
@@ -67,11 +69,11 @@ impl Counts {
     }
 
     /// How far it is, in a line. With an outlook, also how long it will take, and why.
-    pub(crate) fn line(&self, outlook: Option<&mut Outlook>) -> String {
+    pub(crate) fn told(&self, outlook: Option<&mut Outlook>) -> Told {
         let Self { fetched, queued, under_way, errors, .. } = self;
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let rate = *fetched as f64 / self.started.elapsed().as_secs_f64().max(0.001);
-        let errors = counted(*errors, "error", "errors");
+        let in_words = counted(*errors, "error", "errors");
         let not_before = match self.waits_for {
             Some(Nothing::NotDue { until }) => Some(until),
             _ => None,
@@ -86,7 +88,11 @@ impl Counts {
         };
         // What is said last is cut off first on a narrow terminal, and changes most.
         let waits = self.waits();
-        format!("{fetched} done, {queued} queued, {under_way} under way, {errors}, {rate:.1}/s{left}{waits}")
+        let line = format!(
+            "{fetched} done, {queued} queued, {under_way} under way, {in_words}, {rate:.1}/s{left}{waits}"
+        );
+        let figures = json!({"done": fetched, "queued": queued, "underWay": under_way, "errors": errors});
+        Told { line, figures }
     }
 
     /// What it waits for, if it waits.

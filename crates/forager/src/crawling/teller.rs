@@ -5,7 +5,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::{output, progress};
+use serde_json::Value;
+
+use crate::journal::{self, Event, Level};
+use crate::progress;
 
 /// How often the line on a terminal is made anew.
 const ON_TERMINAL: Duration = Duration::from_millis(250);
@@ -16,6 +19,21 @@ pub(crate) const A_MINUTE: Duration = Duration::from_mins(1);
 /// The longest wait for the next line of one that goes on for ever: whoever reads its log reads days of it.
 pub(crate) const AN_HOUR: Duration = Duration::from_hours(1);
 
+/// How far it is.
+pub(crate) struct Told {
+    /// For people.
+    pub(crate) line: String,
+    /// For programs.
+    pub(crate) figures: Value,
+}
+
+impl Told {
+    /// Writes it down.
+    pub(crate) fn tell(&self) {
+        journal::tell(Level::Info, Event::Progress, &self.line, &self.figures);
+    }
+}
+
 /// Tells how far a crawl is, from a thread of its own: a crawl that waits long has nothing else to wake it.
 pub(crate) struct Teller {
     stop: Option<mpsc::Sender<()>>,
@@ -24,8 +42,8 @@ pub(crate) struct Teller {
 
 impl Teller {
     /// Tells what `line` says from time to time, at least every `longest`, until it is dropped.
-    pub(crate) fn start(longest: Duration, line: impl FnMut() -> String + Send + 'static) -> Self {
-        if output::is_quiet() {
+    pub(crate) fn start(longest: Duration, line: impl FnMut() -> Told + Send + 'static) -> Self {
+        if journal::is_quiet() {
             return Self { stop: None, thread: None };
         }
         let (stop, stopped) = mpsc::channel();
@@ -34,17 +52,17 @@ impl Teller {
     }
 }
 
-fn tell(stopped: &mpsc::Receiver<()>, longest: Duration, mut line: impl FnMut() -> String) {
-    let is_terminal = io::stderr().is_terminal();
+fn tell(stopped: &mpsc::Receiver<()>, longest: Duration, mut line: impl FnMut() -> Told) {
+    let is_terminal = io::stderr().is_terminal() && !journal::is_json();
     if is_terminal {
         progress::spin();
     }
     let mut wait = if is_terminal { ON_TERMINAL } else { FIRST };
     while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
         if is_terminal {
-            progress::say(line());
+            progress::say(line().line);
         } else {
-            output::tell(format_args!("{}", line()));
+            line().tell();
             wait = (wait * 2).min(longest);
         }
     }

@@ -18,7 +18,7 @@ use super::counts::{Shared, is_failed};
 use super::log;
 use super::outlook::Outlook;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
-use crate::output;
+use crate::{journal, output};
 
 /// Where the lines of a crawl go.
 #[derive(Default)]
@@ -130,13 +130,16 @@ impl View {
             flushed: Instant::now(),
             trouble: None,
             unreachable: HashSet::new(),
-            _teller: Teller::start(longest, move || told.get().line(outlook.as_mut())),
+            _teller: Teller::start(longest, move || told.get().told(outlook.as_mut())),
         }
     }
 
     /// Writes what is left to write; says what went wrong with a file.
     pub(crate) async fn finish(mut self, stop: &watch::Receiver<Stop>) -> anyhow::Result<Summary> {
         self.flush();
+        if journal::is_json() {
+            self.counts.get().told(None).tell();
+        }
         if let Some(changes) = self.changes.take() {
             changes.finish(stop).await;
         }
@@ -221,8 +224,11 @@ impl View {
         }
     }
 
-    /// Tells at once that a page to start from cannot be reached: whoever mistyped it need not wait for the end.
+    /// Tells people at once that a page to start from cannot be reached: whoever mistyped it need not wait for the end.
     fn tell_unreachable(&mut self, page: &PageLine) {
+        if journal::is_json() {
+            return; // programs are told of every page
+        }
         let is_out_of_reach = page.status.is_none() && page.not_fetched != Some(NotFetched::Robots);
         let Some(error) = page.error.as_ref().filter(|_| page.depth == 0 && is_out_of_reach) else { return };
         let Ok(url) = FetchUrl::parse(&page.url) else { return };
@@ -259,6 +265,7 @@ struct Skipped<'a> {
 impl Watcher for View {
     fn page(&mut self, page: &PageLine, found: &[Found]) {
         self.count(page, found);
+        journal::page(page);
         self.tell_unreachable(page);
         Self::tell_astray(page, found);
         if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
