@@ -17,7 +17,7 @@ use crate::config::Result;
 use crate::pace::Pace;
 use crate::robots::{Found, Office, Turn};
 use crate::told::NotFetched;
-use crate::visit::{obstacle, wants_rest};
+use crate::visit::{is_rate_limited, obstacle, wants_rest};
 
 /// How many redirects are followed.
 const MOST_REDIRECTS: usize = 10;
@@ -71,6 +71,8 @@ pub enum Unseen {
         url: String,
         /// What became of robots.txt.
         why: String,
+        /// Whether whoever has it answered 429 or 503.
+        is_rate_limited: bool,
     },
     /// No connection may lead there.
     #[error("{0}")]
@@ -94,6 +96,18 @@ pub enum Unseen {
         /// Where it began.
         url: String,
     },
+}
+
+impl Unseen {
+    /// Whether to try again later may help.
+    pub fn may_pass(&self) -> bool {
+        !matches!(self, Self::Forbidden { .. } | Self::Refused(_))
+    }
+
+    /// Whether it is because a host wants to be asked less.
+    pub fn is_rate_limited(&self) -> bool {
+        matches!(self, Self::Resting { .. } | Self::Unknown { is_rate_limited: true, .. })
+    }
 }
 
 impl Scout {
@@ -202,7 +216,8 @@ impl Scout {
                     (_, Some(refused)) => Unseen::Refused(refused),
                     (NotFetched::Robots, None) => Unseen::Forbidden { url, rule },
                     (NotFetched::RobotsUnreachable | NotFetched::AddressRefused, None) => {
-                        Unseen::Unknown { url, why: rule }
+                        let is_rate_limited = is_rate_limited(&found.rules);
+                        Unseen::Unknown { url, why: rule, is_rate_limited }
                     }
                 };
                 return Ok(Seen { answer: Err(unseen), ..seen });

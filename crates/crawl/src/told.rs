@@ -70,6 +70,9 @@ pub struct PageLine {
     pub problems: Vec<String>,
     /// What robots.txt says of it.
     pub robots: String,
+    /// Whether its host, or whoever has the robots.txt for it, answered 429 or 503.
+    #[serde(skip)]
+    pub is_rate_limited: bool,
     /// What became of it.
     pub outcome: Option<Outcome>,
     /// When it is due again.

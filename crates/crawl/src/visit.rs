@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
-use forager_fetch::robots::Ruling;
+use forager_fetch::robots::{LastTry, Rules, Ruling};
 use forager_fetch::sitemap::{Problem, Trouble};
 use forager_frontier::entry::{How, Token};
 use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, kept_text, text_key};
@@ -200,6 +200,7 @@ impl Visitor {
         Visited { report, line, skipped }: &mut Visited,
     ) -> Result<()> {
         line.status = Some(response.status);
+        line.is_rate_limited = matches!(response.status, 429 | 503);
         line.bytes = response.body.len() as u64;
         line.wire_bytes = response.wire_bytes;
         line.media_type = response.content_type().map(str::to_owned);
@@ -261,6 +262,7 @@ fn keep_from(
     url: &FetchUrl,
 ) {
     line.not_fetched = Some(not_fetched);
+    line.is_rate_limited = is_rate_limited(&found.rules);
     if let Some(refused) = &found.refused {
         report.error = Some(FetchError::Address);
         line.robots = String::from("not asked for");
@@ -319,6 +321,11 @@ fn request(url: &FetchUrl, leased: &Leased) -> Request {
 fn listing(page: &FetchUrl, text: &str) -> Option<Link> {
     let url = page.join(text).ok()?;
     Some(Link { url: url.as_str().to_owned(), how: How::Listing, ..Link::default() })
+}
+
+/// Whether robots.txt cannot be had because whoever has it wants to be asked less.
+pub(crate) fn is_rate_limited(rules: &Rules) -> bool {
+    matches!(rules, Rules::Unreachable { last: LastTry::Status(429 | 503), .. })
 }
 
 fn is_out_of_reach(ruling: &Ruling) -> bool {

@@ -47,8 +47,8 @@ use crate::words::in_shell;
 /// where the output is a terminal. Names are in camelCase, times in RFC 3339. A bad line is
 /// reported with its number on standard error and the others go on.
 ///
-/// Exit status: 0 if all went well, 1 if some lines were bad, 2 if a flag or file was. What crawls has more to tell:
-/// `forager crawl --help`, and likewise of run, watch, pick and audit, lists what each status means.
+/// Exit status: 0 if all went well, 1 if some lines were bad, 2 if a flag or file was. What fetches has more to tell:
+/// `forager crawl --help`, and likewise of run, watch, pick, robots, sitemap, links and audit, lists what each status means.
 #[derive(Debug, Parser)]
 #[command(name = "forager", version, term_width = 0, verbatim_doc_comment)]
 pub(crate) struct Cli {
@@ -142,9 +142,13 @@ impl Command {
         }
     }
 
-    /// Whether it is one of those that work for long, and that scripts start again when they fail.
-    pub(crate) fn is_lasting(&self) -> bool {
-        matches!(self, Self::Crawl(_) | Self::Run(_) | Self::Watch(_) | Self::Serve(_))
+    /// Whether it is one of those that fetch, serve or judge fetches, whose exit status says why they failed: scripts
+    /// start them again if that helps.
+    pub(crate) fn has_statuses(&self) -> bool {
+        let crawls =
+            matches!(self, Self::Crawl(_) | Self::Run(_) | Self::Watch(_) | Self::Pick(_) | Self::Demo(_));
+        let looks = matches!(self, Self::Robots(_) | Self::Sitemap(_) | Self::Links(_) | Self::Audit(_));
+        crawls || looks || matches!(self, Self::Serve(_))
     }
 }
 

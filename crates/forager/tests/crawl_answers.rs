@@ -238,14 +238,18 @@ fn without_robots_txt_everything_is_allowed() {
 #[test]
 fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
     let table = [
-        ("500", Answer::error(500)),
-        ("429", Answer::error(429)),
-        ("cut off", Answer::text("User-agent: *\nDisallow:\n").cut_after(3)),
+        ("500", Answer::error(500), 9),
+        ("429", Answer::error(429), 18),
+        ("cut off", Answer::text("User-agent: *\nDisallow:\n").cut_after(3), 9),
     ];
-    for (name, answer) in table {
+    for (name, answer, status) in table {
         let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer)));
         let ran = field.crawl(HOST, &["--crawl-log", "crawl.log"]);
-        assert_nothing_fetched(&field, &ran);
+        if status == 9 {
+            assert_nothing_fetched(&field, &ran);
+        }
+        assert_eq!(ran.status, status, "{name}: {ran:?}");
+        assert!(ran.stderr.contains(&field.url(HOST, "/: ")), "{name}: {ran:?}");
         let summary = ran.rows().remove(0);
         assert_eq!(field.paths(HOST), Vec::<String>::new(), "{name}");
         let lines = field.lines("pages.jsonl");

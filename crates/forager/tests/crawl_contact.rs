@@ -10,7 +10,7 @@ use std::io::Write as _;
 use forager_site::{Answer, Asked, Host, Site};
 use serde_json::json;
 use web::raw::Raw;
-use web::{CONTACT, Field, page, plain_host, status_of_wrong};
+use web::{CONTACT, Field, page, plain_host};
 
 const OUTER: &str = "outer.test";
 const OWN: &str = "127.0.0.2";
@@ -45,7 +45,7 @@ fn nobody_is_crawled_who_could_not_learn_by_whom() {
         field.configure(lines);
         for command in ["crawl", "watch", "pick", "links", "robots", "sitemap"] {
             let ran = field.run(&[command, &field.url(OUTER, "/"), "--allow-private"]);
-            let wrong = (status_of_wrong(command), "");
+            let wrong = (4, "");
             assert_eq!((ran.status, ran.stdout.as_str()), wrong, "{command}, {lines}: {ran:?}");
             assert!(ran.stderr.contains("--contact"), "{command}, {lines}: {ran:?}");
         }
@@ -134,7 +134,7 @@ fn a_name_of_ones_own_without_a_contact_opens_nobody_and_has_the_contact_added()
     let field = field(host, bare);
     for command in ["links", "pick", "sitemap"] {
         let ran = field.run(&[command, &field.url(OWN, "/")]);
-        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{command}: {ran:?}");
+        assert_eq!((ran.status, ran.stdout.as_str()), (4, ""), "{command}: {ran:?}");
         assert!(ran.stderr.contains("who could not learn who asks; --contact"), "{command}: {ran:?}");
     }
     assert_eq!(raw.asked(), [""; 0]);

@@ -128,7 +128,12 @@ fn a_crawl_tells_how_it_failed() {
     let field = Field::new(Site::new().host(Host::new(HOST).page("/", page("Home", &[]))));
     let table = [
         ("done", vec![], 0, "info"),
-        ("a file where the queue should be", vec!["--lock-timeout", "0s", "--data", "forager.toml"], 8, "error"),
+        (
+            "a file where the queue should be",
+            vec!["--lock-timeout", "0s", "--data", "forager.toml"],
+            8,
+            "error",
+        ),
     ];
     for (name, more, status, level) in table {
         let (file, seed) = (field.file("told.jsonl"), field.url(HOST, "/"));

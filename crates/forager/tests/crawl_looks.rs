@@ -102,7 +102,7 @@ fn what_robots_txt_forbids_is_not_looked_at() {
     let field = field();
     for command in ["links", "pick", "sitemap"] {
         let ran = field.run(&[command, &field.url(HOST, "/private")]);
-        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{command}: {ran:?}");
+        assert_eq!((ran.status, ran.stdout.as_str()), (4, ""), "{command}: {ran:?}");
         assert!(ran.stderr.contains("line 2: Disallow: /private"), "{command}: {ran:?}");
     }
     assert!(field.paths(HOST).is_empty());

@@ -68,7 +68,7 @@ fn a_change_is_printed_by_line_and_noise_is_none() {
     field.wait_for(HOST, before + 2);
     watching.signal("INT");
     let ran = watching.end();
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    assert_eq!((ran.status, ran.stderr.as_str()), (11, ""), "{ran:?}");
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "one change, though the clock goes: {ran:?}");
     assert!(lines[0].ends_with(&field.url(HOST, "/")), "{ran:?}");
@@ -173,7 +173,7 @@ fn every_byte_counts_if_that_is_asked_for() {
     field.wait_for(HOST, 3);
     watching.signal("TERM");
     let ran = watching.end();
-    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(ran.status, 11, "{ran:?}");
     let rows: Vec<Value> = ran.rows();
     assert!(rows.len() >= 2, "the clock counts: {ran:?}");
     assert!(rows.iter().all(|row| row["url"] == field.url(HOST, "/").as_str() && row["at"].is_string()));
@@ -189,7 +189,7 @@ fn a_page_that_has_not_changed_is_not_sent_again() {
     let before = field.paths(HOST).len();
     field.wait_for(HOST, before + 2);
     watching.signal("INT");
-    let rows = watching.end().good_rows();
+    let rows = watching.end().interrupted_rows();
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(rows[0]["removed"], serde_json::json!(["Rule number 0 applies to all who come here."]));
 
@@ -212,7 +212,7 @@ fn what_was_watched_is_remembered() {
         field.wait_for(HOST, before + 1);
         std::thread::sleep(std::time::Duration::from_millis(300));
         watching.signal("INT");
-        watching.end().good_rows();
+        watching.end().interrupted_rows();
         board.change();
     }
     let before = field.paths(HOST).len();
@@ -220,7 +220,7 @@ fn what_was_watched_is_remembered() {
     field.wait_for(HOST, before + 1);
     std::thread::sleep(std::time::Duration::from_millis(300));
     watching.signal("INT");
-    let rows = watching.end().good_rows();
+    let rows = watching.end().interrupted_rows();
     assert_eq!(rows.len(), 1, "changed while nobody watched: {rows:?}");
     assert_eq!(rows[0]["removed"], serde_json::json!(["A boat costs 11 euros a day."]));
 }
@@ -239,7 +239,7 @@ fn pages_that_were_watched_before_are_named_and_can_be_let_go() {
         }
         watching.signal("INT");
         let ran = watching.end();
-        assert_eq!(ran.status, 0, "{ran:?}");
+        assert_eq!(ran.status, 11, "{ran:?}");
         ran.stderr
     };
     let told = watched(1, &["/1"]);
@@ -269,7 +269,7 @@ fn only_the_part_that_is_named_counts() {
     let watching = watch(&field, "/", &["--json", "--content", "#rule"]);
     field.wait_for(HOST, 3);
     watching.signal("INT");
-    assert_eq!(watching.end().good_rows().len(), 0);
+    assert_eq!(watching.end().interrupted_rows().len(), 0);
 }
 
 const COLLECTION: &str =
@@ -307,7 +307,7 @@ fn a_run_until_idle_ends_when_all_that_is_left_waits_for_a_person() {
     assert_eq!(field.run(&["apply"]).status, 0);
     assert_eq!(field.run(&["host", "set", HOST, "--block"]).status, 0);
     let ran = field.run(&["run", "--until-idle"]);
-    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(ran.status, 17, "{ran:?}");
     assert!(ran.stderr.contains("what is left waits for a person"), "{ran:?}");
     assert!(field.counts(HOST).is_empty());
 }
@@ -335,7 +335,7 @@ fn a_run_comes_back_writes_down_changes_and_drains() {
     wait_until("two more", || field.times(HOST, "/1").len() >= before + 2);
     running.signal("TERM");
     let ran = running.end();
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    assert_eq!((ran.status, ran.stderr.as_str()), (11, ""), "{ran:?}");
     let changes = field.lines("changes.jsonl");
     assert_eq!(changes.len(), 1, "{changes:?}");
     assert_eq!(changes[0]["url"], field.url(HOST, "/1").as_str());
@@ -363,7 +363,7 @@ fn a_run_that_is_hung_up_on_reads_its_configuration_again() {
         std::thread::sleep(std::time::Duration::from_millis(300 * round));
     }
     running.signal("TERM");
-    assert_eq!(running.end().status, 0);
+    assert_eq!(running.end().status, 11);
     assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(2, 1), each(2, 1)));
     field.assert_audit();
 }
@@ -398,7 +398,7 @@ fn a_configuration_that_is_broken_meanwhile_is_told_and_the_one_before_counts_on
     running.signal("HUP");
     field.wait_for(OFFICE, 3);
     running.signal("TERM");
-    assert_eq!(running.end().status, 0);
+    assert_eq!(running.end().status, 11);
 }
 
 #[test]
@@ -452,7 +452,7 @@ fn a_command_that_fails_does_not_stop_a_crawl() {
     ];
     for (hook, told) in table {
         let ran = with_hook(hook, |running| running.signal("INT"));
-        assert_eq!(ran.status, 0, "{hook}: {ran:?}");
+        assert_eq!(ran.status, 11, "{hook}: {ran:?}");
         assert_eq!(ran.stderr.matches(told).count(), 2, "{hook}: {ran:?}");
     }
 }

@@ -160,7 +160,7 @@ fn wait_for_the_end(schema: &Schema, is_enough: &AtomicBool) {
 fn stop(worker: Started) {
     worker.signal("TERM");
     let ran = worker.end();
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_eq!((ran.status, ran.stderr.as_str()), (11, ""));
 }
 
 /// The lines that workers wrote so far, whole ones only.

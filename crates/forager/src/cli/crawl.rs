@@ -75,12 +75,14 @@ fn at_once(text: &str) -> Result<usize, String> {
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, its folder is damaged, or its database cannot be reached
+///    8  the queue cannot be had: another process has it, or its database cannot be reached
 ///    9  every page to start from failed, so that nothing could be fetched
 ///   11  it was stopped
 ///   13  it was stopped at once
 ///   14  it read as many bytes as --bytes allows
 ///   15  it worked as long as --time allows
+///   17  a person has to look: what is left is at hosts that are blocked or at their limit, or the queue is damaged
+///   18  all that was not had was refused by hosts that are asked too often (429, 503): try again later
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -145,12 +147,15 @@ pub(crate) struct CrawlArgs {
 /// does that too, and then goes on with the configuration read again, or with the one before if that is broken.
 ///
 /// Exit status:
-///    0  it was stopped, or nothing is due and --until-idle was given
+///    0  nothing is due, and --until-idle was given
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, its folder is damaged, or its database cannot be reached
+///    8  the queue cannot be had: another process has it, or its database cannot be reached
+///   11  it was stopped, and finished what was under way
 ///   13  it was stopped at once
+///   17  a person has to look: what is left for --until-idle is at hosts that are blocked or at their limit, or the queue
+///       is damaged
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -194,12 +199,13 @@ pub(crate) struct RunArgs {
 /// a folder of its own keeps pages apart.
 ///
 /// Exit status:
-///    0  it was stopped
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, its folder is damaged, or its database cannot be reached
+///    8  the queue cannot be had: another process has it, or its database cannot be reached
+///   11  it was stopped, and finished what was under way
 ///   13  it was stopped at once
+///   17  the queue is damaged, so that a person has to look
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -245,7 +251,10 @@ pub(crate) struct WatchArgs {
 /// Exit status:
 ///    0  nothing was wrong
 ///    1  something was
-///    2  a flag is wrong, or the queue cannot be had
+///    2  a flag is wrong
+///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
+///    8  the queue cannot be had: another process has it, or its database cannot be reached
+///   17  the queue is damaged, so that a person has to look
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = "Example:\n  $ forager audit --host www.example.org")]
 pub(crate) struct AuditArgs {

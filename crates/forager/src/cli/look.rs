@@ -25,7 +25,12 @@ pub(crate) struct LookArgs {
 
 /// Show what robots.txt says of a page, and what else it asks for
 ///
-/// Exit status: 0 if it could be shown, whatever it says; 2 if not.
+/// Exit status:
+///    0  it could be shown, whatever it says
+///    2  a flag is wrong
+///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
+///    9  robots.txt cannot be had
+///   18  it cannot be had because its host is asked too often (429, 503): try again later
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -38,8 +43,14 @@ pub(crate) struct RobotsArgs {
 
 /// Show what a sitemap lists; for any other page, the sitemaps that its robots.txt names
 ///
-/// Exit status: 0 if there is one and all of it can be read, 1 if not all of it, or if there is none; 2 if the page
-/// cannot be had.
+/// Exit status:
+///    0  there is one, and all of it can be read
+///    1  not all of it can, or there is none
+///    2  a flag is wrong
+///    4  something else that was asked for, or the configuration, is wrong,
+///       or the page may not be fetched: trying again will not help
+///    9  the page cannot be had
+///   18  it cannot be had because its host is asked too often (429, 503): try again later
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -52,7 +63,13 @@ pub(crate) struct SitemapArgs {
 
 /// Show the links of a page, as a crawl sees them
 ///
-/// Exit status: 0 if they could be shown; 2 if the page cannot be had, or is no HTML.
+/// Exit status:
+///    0  they could be shown
+///    2  a flag is wrong
+///    4  something else that was asked for, or the configuration, is wrong,
+///       or the page is no HTML or may not be fetched: trying again will not help
+///    9  the page cannot be had
+///   18  it cannot be had because its host is asked too often (429, 503): try again later
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -65,7 +82,13 @@ pub(crate) struct LinksArgs {
 
 /// Fetch a home page, and pick the pages that describe services
 ///
-/// Exit status: 0 if the home page could be read, however many pages were picked; 2 if it cannot be had, or is no HTML.
+/// Exit status:
+///    0  the home page could be read, however many pages were picked
+///    2  a flag is wrong
+///    4  something else that was asked for, or the configuration, is wrong,
+///       or the page is no HTML or may not be fetched: trying again will not help
+///    9  the page cannot be had
+///   18  it cannot be had because its host is asked too often (429, 503): try again later
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -17,7 +17,7 @@ use super::QueuePlace;
 /// once, and loses nothing that was acknowledged either. What is under way, delays, blocks and limits outlive it.
 ///
 /// Exit status: 0 if it was stopped, 3 if the disk is full, 4 if what was asked for is wrong, 8 if the queue cannot be had,
-/// 13 if it was stopped at once.
+/// 13 if it was stopped at once, 17 if the folder of the queue is damaged.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

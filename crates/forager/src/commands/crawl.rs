@@ -92,7 +92,8 @@ async fn crawl_job(
         bail!("the job {:?} is gone", job.id)
     };
     let is_failed = job.progress.done == 0 && summary.good == 0 && !summary.bad_starts.is_empty();
-    let end = End::of(ended, now, is_failed);
+    let is_refused = if is_failed { summary.are_starts_refused() } else { summary.is_rest_refused() };
+    let end = End::of(ended, now, (is_failed, is_refused));
     Ok(Crawled { job: job.id, end, left: now.progress.queued, summary, place: args.place.flags() })
 }
 

@@ -2,7 +2,7 @@
 
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
-use forager_crawl::scout::{Scout, Seen};
+use forager_crawl::scout::{Scout, Seen, Unseen};
 use forager_fetch::fingerprint::Form;
 use forager_fetch::http::Response;
 use forager_fetch::links::{self, LinkOptions, PageLinks};
@@ -15,6 +15,7 @@ use crate::Outcome;
 use crate::cli::LookArgs;
 use crate::config::Config;
 use crate::crawling;
+use crate::exit::NotHad;
 use crate::output::{self, Output};
 use crate::runtime;
 use crate::words::in_time;
@@ -45,11 +46,22 @@ pub(super) fn wait<T>(look: impl Future<Output = T>) -> anyhow::Result<T> {
     runtime::wait(look)
 }
 
+/// Why there is nothing to see, for the exit status too.
+fn unseen(cause: &Unseen) -> anyhow::Error {
+    if cause.may_pass() {
+        NotHad::new(cause, cause.is_rate_limited()).into()
+    } else {
+        anyhow::anyhow!("{cause}")
+    }
+}
+
 /// The answer to a look, or why there is none.
 pub(super) fn answer(seen: &Seen) -> anyhow::Result<&Response> {
-    let response = seen.answer.as_ref().map_err(|cause| anyhow::anyhow!("{cause}"))?;
+    let response = seen.answer.as_ref().map_err(unseen)?;
     if !(200..300).contains(&response.status) {
-        anyhow::bail!("{} answers {}", seen.url, response.status);
+        let is_rate_limited = matches!(response.status, 429 | 503);
+        let what = format!("{} answers {}", seen.url, response.status);
+        return Err(NotHad::new(what, is_rate_limited).into());
     }
     if let Some(cut) = &response.cut_off {
         output::complain(format_args!("{}: the page is not whole: {cut}", seen.url));
@@ -72,7 +84,7 @@ struct RobotsSheet {
 
 pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
     let (scout, url, _) = scout(args)?;
-    let rules = wait(scout.rules(&url))???;
+    let rules = wait(scout.rules(&url))??.map_err(|cause| unseen(&cause))?;
     let ruling = rules.verdict(&url);
     let file = rules.robots();
     let addressed = file.map(|file| {
@@ -98,8 +110,10 @@ pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
     let mut output = Output::new(args.format, &[]);
     output.sheet(&sheet)?;
     output.flush()?;
-    if let robots::Why::Unreachable { .. } = ruling.why {
-        anyhow::bail!("robots.txt of {} cannot be had: {}", url.host(), sheet.rule);
+    if let robots::Why::Unreachable { last, .. } = ruling.why {
+        let is_rate_limited = matches!(last, robots::LastTry::Status(429 | 503));
+        let what = format!("robots.txt of {} cannot be had: {}", url.host(), sheet.rule);
+        return Err(NotHad::new(what, is_rate_limited).into());
     }
     Ok(Outcome::Complete)
 }
@@ -118,7 +132,8 @@ pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
     let most = Some(sitemap::MAX_BYTES as u64 + 1);
     let mut output = Output::new(args.format, &["kind", "url", "lastModified", "sitemap"]);
     let (rules, seen) =
-        wait(async { Ok::<_, anyhow::Error>((scout.rules(&url).await??, scout.look(&url, most).await?)) })??;
+        wait(async { Ok::<_, anyhow::Error>((scout.rules(&url).await?, scout.look(&url, most).await?)) })??;
+    let rules = rules.map_err(|cause| unseen(&cause))?;
     let response = answer(&seen)?;
     let found = sitemap::read(&response.body, &seen.url, response.content_type());
     if found.kind == sitemap::Kind::Unknown {

@@ -26,9 +26,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
             output::complain(format_args!(
                 "what is left waits for a person: hosts are blocked or at their limit; \"forager queue hosts\" names them"
             ));
-            Outcome::Complete
+            Outcome::Stuck
         }
-        Ended::Stopped(_) | Ended::Done => Outcome::Complete,
+        Ended::Stopped(_) => Outcome::Interrupted,
+        Ended::Done => Outcome::Complete,
     })
 }
 

@@ -38,7 +38,12 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
         crawl.close().await?;
         ended
     })?;
-    Ok(if ended == Ended::Stopped(Stop::Now) { Outcome::Forced } else { Outcome::Complete })
+    Ok(match ended {
+        Ended::Stopped(Stop::Now) => Outcome::Forced,
+        Ended::Stopped(_) => Outcome::Interrupted,
+        // It waits for ever, so that it never is.
+        Ended::Done | Ended::Stuck => Outcome::Complete,
+    })
 }
 
 async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {

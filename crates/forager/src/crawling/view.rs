@@ -83,6 +83,26 @@ pub(crate) struct Summary {
     /// Pages to start from that were given up, and why; the first few of them.
     #[serde(skip)]
     pub(crate) bad_starts: Vec<String>,
+    /// How many of all of them were not refused by a host that is asked too often.
+    #[serde(skip)]
+    broken_starts: u64,
+    /// Pages that were given up because their host is asked too often, and for any other reason that may pass.
+    #[serde(skip)]
+    refused: u64,
+    #[serde(skip)]
+    broken: u64,
+}
+
+impl Summary {
+    /// Whether all pages to start from that failed were refused by hosts that are asked too often.
+    pub(crate) fn are_starts_refused(&self) -> bool {
+        self.broken_starts == 0
+    }
+
+    /// Whether that is so of all pages that were given up.
+    pub(crate) fn is_rest_refused(&self) -> bool {
+        self.refused > 0 && self.broken == 0
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
@@ -205,6 +225,13 @@ impl View {
         }
         summary.good += u64::from(!is_failed(page) && page.status.is_some_and(|s| s < 300 || s == 304));
         let is_over = page.outcome != Some(Outcome::Again);
+        summary.broken_starts +=
+            u64::from(page.depth == 0 && is_over && is_failed(page) && !page.is_rate_limited);
+        if page.outcome == Some(Outcome::Failed) && may_pass(page) {
+            // A single page that answers 503 may as well be broken; 429 is about how often it is asked for.
+            let given_up = if page.status == Some(429) { &mut summary.refused } else { &mut summary.broken };
+            *given_up += 1;
+        }
         if page.depth == 0 && is_over && is_failed(page) && summary.bad_starts.len() < NAMED {
             let why = page.error.clone().unwrap_or_else(|| in_words(page));
             summary.bad_starts.push(format!("{}: {why}", page.url));
@@ -293,6 +320,12 @@ impl Watcher for View {
     fn has_enough(&self) -> bool {
         self.trouble.is_some()
     }
+}
+
+/// Whether a page could be had at another time, that was not had now.
+fn may_pass(page: &PageLine) -> bool {
+    let has_passed = page.not_fetched.is_none_or(|why| why == NotFetched::RobotsUnreachable);
+    has_passed && page.status.is_none_or(|status| status == 429 || status >= 500)
 }
 
 fn is_skipped(action: Action) -> bool {

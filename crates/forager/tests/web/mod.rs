@@ -284,8 +284,3 @@ pub(crate) fn each(pages: usize, times: usize) -> BTreeMap<String, usize> {
     let paths = (1..=pages).map(|number| format!("/{number}"));
     paths.chain(["/".to_owned()]).map(|path| (path, times)).collect()
 }
-
-/// How a command ends that was asked for something wrong: one that scripts start again says that this would not help.
-pub(crate) fn status_of_wrong(command: &str) -> i32 {
-    if matches!(command, "crawl" | "run" | "watch") { 4 } else { 2 }
-}

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::Crawled;
 use crate::Outcome;
+use crate::crawling::view::Summary;
 use crate::output;
 use crate::words::counted;
 
@@ -20,6 +21,8 @@ pub(super) enum End {
     Done,
     /// Every page to start from failed.
     Failed,
+    /// All that was not had was refused by hosts that are asked too often.
+    RateLimited,
     /// What is left waits for a person.
     Stuck,
     /// It was asked to stop.
@@ -34,10 +37,11 @@ pub(super) enum End {
 
 impl End {
     /// How a crawl of this job ended.
-    pub(super) fn of(ended: Ended, job: &JobView, is_failed: bool) -> Self {
+    pub(super) fn of(ended: Ended, job: &JobView, (is_failed, is_refused): (bool, bool)) -> Self {
         match ended {
             Ended::Stopped(stop) => Self::Stopped(stop),
             _ if job.progress.queued > 0 && job.job.finished.is_some() => Self::at_limit(job),
+            _ if is_refused => Self::RateLimited,
             _ if is_failed => Self::Failed,
             Ended::Stuck => Self::Stuck,
             Ended::Done => Self::Done,
@@ -57,8 +61,10 @@ impl End {
 
     pub(super) fn outcome(self) -> Outcome {
         match self {
-            Self::Done | Self::Stuck | Self::Pages(_) => Outcome::Complete,
+            Self::Done | Self::Pages(_) => Outcome::Complete,
             Self::Failed => Outcome::Failed,
+            Self::RateLimited => Outcome::RateLimited,
+            Self::Stuck => Outcome::Stuck,
             Self::Stopped(Stop::Now) => Outcome::Forced,
             Self::Stopped(_) => Outcome::Interrupted,
             Self::Bytes(_) => Outcome::SizeLimit,
@@ -76,9 +82,14 @@ impl End {
         match self {
             Self::Failed => {
                 output::complain(format_args!("nothing could be fetched, for {self}:"));
-                for start in &summary.bad_starts {
-                    output::complain(format_args!("  {start}"));
-                }
+                name_starts(summary);
+            }
+            Self::RateLimited => {
+                output::complain(format_args!(
+                    "{self}: they answered 429 or 503 until their pages were given up; try again later, or with a \
+                     longer --delay"
+                ));
+                name_starts(summary);
             }
             Self::Stopped(_) if *left == 0 => output::tell(format_args!("{pages}")),
             Self::Stopped(_) => output::tell(format_args!("{pages}; the same command goes on with them")),
@@ -104,11 +115,19 @@ impl End {
     }
 }
 
+/// Names the pages to start from that failed.
+fn name_starts(summary: &Summary) {
+    for start in &summary.bad_starts {
+        output::complain(format_args!("  {start}"));
+    }
+}
+
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Done => f.write_str("done"),
             Self::Failed => f.write_str("every page to start from failed"),
+            Self::RateLimited => f.write_str("what is missing was refused by hosts that are asked too often"),
             Self::Stuck => f.write_str("what is left waits for a person"),
             Self::Stopped(Stop::Now) => f.write_str("stopped at once"),
             Self::Stopped(_) => f.write_str("stopped"),
