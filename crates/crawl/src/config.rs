@@ -12,11 +12,14 @@ pub struct CrawlConfig {
     pub at_once: usize,
     /// How long a page is held without a word: then it goes to others. What takes longer is held on to in time.
     pub hold: Interval,
+    /// Whether to find out how each page was come to, which takes a look or two into the queue.
+    pub traces: bool,
 }
 
 impl Default for CrawlConfig {
     fn default() -> Self {
-        Self { product_token: "forager".to_owned(), at_once: 64, hold: Interval::from_secs_f64(600.0) }
+        let hold = Interval::from_secs_f64(600.0);
+        Self { product_token: "forager".to_owned(), at_once: 64, hold, traces: false }
     }
 }
 

@@ -21,9 +21,11 @@ pub mod robots;
 mod run;
 pub mod scout;
 mod told;
+mod trail;
 pub mod visit;
 
 pub use config::{CrawlConfig, Error};
 pub use options::PageOptions;
 pub use run::{Crawler, Ended, Stop, Work};
 pub use told::{Found, NotFetched, PageLine, Watcher};
+pub use trail::Trail;

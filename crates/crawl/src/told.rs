@@ -8,6 +8,8 @@ use forager_frontier::verbs::{Action, Difference, Nothing, Outcome};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::trail::Trail;
+
 /// One fetch, for people and programs: a line of the crawl's output.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,6 +72,12 @@ pub struct PageLine {
     pub problems: Vec<String>,
     /// What robots.txt says of it.
     pub robots: String,
+    /// How it was come to, where that was asked for.
+    #[serde(skip)]
+    pub trail: Trail,
+    /// The place among the fetches under way that it had, from 1 on.
+    #[serde(skip)]
+    pub worker: usize,
     /// Whether its host, or whoever has the robots.txt for it, answered 429 or 503.
     #[serde(skip)]
     pub is_rate_limited: bool,

@@ -19,6 +19,7 @@ use crate::pace::{Pace, Round};
 use crate::reading::{self, Reading};
 use crate::robots::{self, Office};
 use crate::told::{Found, NotFetched, PageLine};
+use crate::trail::Trails;
 
 /// What visits need.
 pub(crate) struct Visitor {
@@ -30,6 +31,8 @@ pub(crate) struct Visitor {
     pub(crate) product_token: String,
     /// Requests that were sent, of pages that are not reported yet.
     pub(crate) sent: Mutex<HashMap<Token, FetchRow>>,
+    /// How pages were come to, if anybody wants to know.
+    pub(crate) trails: Option<Trails>,
     /// Sites whose sitemaps a collection was told of.
     pub(crate) introduced: Mutex<HashSet<(String, String)>>,
 }
@@ -67,6 +70,9 @@ impl Visitor {
             skipped: Vec::new(),
         });
         let Visited { report, line, .. } = &mut *visited;
+        if let Some(trails) = &self.trails {
+            line.trail = trails.to(&leased.collection, &leased.url, self.clock.now()).await?;
+        }
         let url = match FetchUrl::parse(&leased.url) {
             Ok(url) => url,
             Err(cause) => {

@@ -39,17 +39,14 @@ pub(crate) struct Crawl {
 }
 
 impl Crawl {
-    /// Opens the queue for fetching. Whoever would be crawled must be able to learn by whom.
-    pub(crate) async fn open(place: &QueuePlace, fetch: &FetchArgs, urls: &[String]) -> anyhow::Result<Self> {
-        Self::open_with(configured(Config::load(&place.config)?, fetch), place, fetch, urls).await
-    }
-
-    /// As [`Crawl::open`], with a configuration that was read before.
-    pub(crate) async fn open_with(
+    /// Opens the queue for fetching. Whoever would be crawled must be able to learn by whom. `traces` says whether it is
+    /// told how pages were come to.
+    pub(crate) async fn open(
         config: Config,
         place: &QueuePlace,
         fetch: &FetchArgs,
         urls: &[String],
+        traces: bool,
     ) -> anyhow::Result<Self> {
         check_urls(urls)?;
         require_contact(&config, urls.iter().map(String::as_str))?;
@@ -59,8 +56,12 @@ impl Crawl {
         let queue = Queue::open(place, &config).await?;
         let frontier = queue.frontier();
         let hold = if is_shared { config.store.postgres.hold } else { CrawlConfig::default().hold };
-        let behaviour =
-            CrawlConfig { hold, product_token: config.fetch.product_token(), at_once: config.fetch.at_once };
+        let behaviour = CrawlConfig {
+            hold,
+            product_token: config.fetch.product_token(),
+            at_once: config.fetch.at_once,
+            traces,
+        };
         let clock = Clock::default();
         let crawler = Crawler::new(frontier.clone(), http, behaviour, clock)?;
         Ok(Self { config, queue, frontier, crawler, clock })

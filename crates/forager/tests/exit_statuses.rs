@@ -141,28 +141,25 @@ fn what_is_stopped_says_so() {
         "contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\n[[collections]]\nid = \"c\"\n[[profiles]]\nid = \
          \"p\"\ncollection = \"c\"\nscope = \"page\"\n[[seeds]]\nurl = {home:?}\nprofiles = [\"p\"]\n"
     ));
-    let table: [(&str, &[&str], &str, i32); 5] = [
+    let table: [(&str, &[&str], &str, i32); 4] = [
         ("a run", &["run"], "TERM", 11),
         ("a watch", &["watch", &home, "--every", "1s"], "INT", 11),
         ("a crawl", &["crawl", &home, "--delay", "300ms"], "INT", 11),
-        ("a run that is stopped twice", &["run", "--data", "other"], "TERM TERM", 13),
         ("a watch that is stopped twice", &["watch", &slow, "--data", "third"], "TERM TERM", 13),
     ];
     for (name, command, signals, status) in table {
         let before = field.seen().len();
         let running = Started::new(&mut field.queue.command(command));
         web::wait_until(name, || field.seen().len() > before);
-        if name.contains("twice") {
+        if status == 13 {
+            // robots.txt, and the page that takes long.
             web::wait_until(name, || field.seen().len() > before + 1);
         }
         for signal in signals.split(' ') {
             running.signal(signal);
         }
         let ran = running.end();
-        // A run that has nothing under way is over before it can be told twice.
-        let is_as_wanted =
-            ran.status == status || (name == "a run that is stopped twice" && ran.status == 11);
-        assert!(is_as_wanted, "{name}: {ran:?}");
+        assert_eq!(ran.status, status, "{name}: {ran:?}");
     }
 }
 

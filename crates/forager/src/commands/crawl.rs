@@ -21,7 +21,7 @@ use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::outlook::Outlook;
 use crate::crawling::view::{Files, Summary, View};
-use crate::crawling::{Crawl, Signals, recover, with_signals};
+use crate::crawling::{self, Crawl, Signals, recover, with_signals};
 use crate::journal::{self, Event, Level};
 use crate::output::{self, Format, Output};
 use crate::store::Queue;
@@ -37,7 +37,9 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     let out = args.out.as_deref().filter(|path| path.is_file());
     let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
     let crawled = with_signals(journal::stop_asked, async |signals| {
-        let crawl = Crawl::open(&args.place, &args.fetch, &args.urls).await?;
+        let config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
+        let traces = args.crawl_log.is_some();
+        let crawl = Crawl::open(config, &args.place, &args.fetch, &args.urls, traces).await?;
         let crawled = crawl_job(args, &crawl, signals, files, out).await;
         crawl.close().await?;
         crawled

@@ -65,7 +65,7 @@ fn read(args: &RunArgs) -> anyhow::Result<Config> {
 async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
     let urls: Vec<String> =
         config.seeds.iter().filter(|seed| seed.enabled).map(|seed| seed.url.clone()).collect();
-    let crawl = Crawl::open_with(config, &args.place, &args.fetch, &urls).await?;
+    let crawl = Crawl::open(config, &args.place, &args.fetch, &urls, false).await?;
     let entered = async {
         bring_in(args, &crawl).await?;
         tell_rest(args, &crawl).await?;

@@ -33,7 +33,7 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
         config.sentinel = ScheduleConfig::sentinel();
     }
     let ended = with_signals(journal::stop_asked, async |signals| {
-        let crawl = Crawl::open_with(config, &args.place, &args.fetch, &args.urls).await?;
+        let crawl = Crawl::open(config, &args.place, &args.fetch, &args.urls, false).await?;
         let ended = watch(args, &crawl, signals).await;
         crawl.close().await?;
         ended

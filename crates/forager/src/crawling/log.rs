@@ -7,7 +7,6 @@ use jiff::Timestamp;
 /// One line: time, status, size, URL, path of hops, via, type, worker, start and duration, digest,
 /// source, notes.
 pub(crate) fn line(page: &PageLine) -> String {
-    let hops = "L".repeat(page.depth.min(50) as usize);
     let or_dash = |text: Option<&str>| text.filter(|text| !text.is_empty()).unwrap_or("-").to_owned();
     let media_type = page.media_type.as_deref().and_then(|text| text.split(';').next()).map(str::trim);
     let note = match (&page.error, &page.cut_off) {
@@ -16,18 +15,31 @@ pub(crate) fn line(page: &PageLine) -> String {
         (None, None) => "-".to_owned(),
     };
     format!(
-        "{} {:>5} {:>10} {} {} - {} #000 {}+{} {} {} {note}",
+        "{} {:>5} {:>10} {} {} {} {} #{:03} {}+{} {} {} {note}",
         stamp(page.at, "%Y-%m-%dT%H:%M:%S%.3fZ"),
         status(page),
         page.bytes,
         page.url,
-        or_dash(Some(&hops)),
+        or_dash(Some(&shortened(&page.trail.hops))),
+        or_dash(page.trail.via.as_deref()),
         or_dash(media_type),
+        page.worker,
         stamp(page.at, "%Y%m%d%H%M%S%3f"),
         page.took,
         or_dash(page.fingerprint.as_deref()),
         or_dash(page.seed.as_deref()),
     )
+}
+
+/// How many hops are shown.
+const MOST_HOPS: usize = 50;
+
+/// The last hops of a long way, after how many were left out: as Heritrix has it. Each hop is one letter.
+fn shortened(hops: &str) -> String {
+    match hops.len().checked_sub(MOST_HOPS) {
+        None | Some(0) => hops.to_owned(),
+        Some(left_out) => format!("{left_out}+{}", hops.get(left_out..).unwrap_or_default()),
+    }
 }
 
 fn stamp(at: Timestamp, format: &str) -> String {
@@ -43,5 +55,18 @@ fn status(page: &PageLine) -> i32 {
         (None, Some(NotFetched::AddressRefused), _) => -5001,
         (None, None, Some(Outcome::Again)) => -50,
         (None, None, _) => -2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_way_is_shortened() {
+        for (hops, want) in [(0, String::new()), (50, "L".repeat(50)), (53, format!("3+{}", "L".repeat(50)))]
+        {
+            assert_eq!(shortened(&"L".repeat(hops)), want, "{hops}");
+        }
     }
 }
