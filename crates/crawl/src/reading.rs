@@ -7,7 +7,7 @@ use forager_fetch::directives::Directives;
 use forager_fetch::encoding;
 use forager_fetch::fingerprint::{self, Fingerprint, Form, RULES};
 use forager_fetch::http::Response;
-use forager_fetch::links::{self, LinkOptions, PageLinks};
+use forager_fetch::links::{self, LinkOptions, PageLinks, RobotsMeta};
 use forager_fetch::sitemap;
 use forager_frontier::Moment;
 use forager_frontier::entry::{How, Validators};
@@ -23,6 +23,8 @@ pub struct Reading {
     pub links: Vec<Link>,
     /// The title of the page.
     pub title: Option<String>,
+    /// What the page asks of robots.
+    pub directives: Directives,
     /// What the content is known by.
     pub fingerprint: Option<String>,
     /// What it says, line by line.
@@ -115,23 +117,21 @@ impl Reading {
             self.problems = page.problems();
             let unusable = std::mem::take(&mut page.unusable).into_iter();
             self.skipped = unusable.map(|link| Found::new(link.href, Action::Invalid, link.why)).collect();
-            self.follow_links(page, response, options, token);
+            self.directives = directives(response, &page.robots_meta, token);
+            self.follow_links(page, options);
+        } else {
+            self.directives = directives(response, &[], token);
         }
         self.recognise(response, (form, text), options);
     }
 
     /// The links of a page that may be followed.
-    fn follow_links(&mut self, page: PageLinks, response: &Response, options: &PageOptions, token: &str) {
-        let tags = response.headers.get_all("x-robots-tag");
-        let tags = tags.iter().filter_map(|value| value.to_str().ok());
-        let none =
-            options.reading.respect_meta_robots && Directives::read(tags, &page.robots_meta, token).nofollow;
+    fn follow_links(&mut self, page: PageLinks, options: &PageOptions) {
+        let of_page = self.directives.nofollow_said().filter(|_| options.reading.respect_meta_robots);
+        let of_page = of_page.map(|said| format!("the page asks for no link to be followed ({said})"));
         for link in page.links {
-            let obstacle = match link.rel.nofollow && options.reading.respect_nofollow {
-                _ if none => Some("the page asks for no link to be followed"),
-                true => Some("the link is nofollow"),
-                false => None,
-            };
+            let is_loose = link.rel.nofollow && options.reading.respect_nofollow;
+            let obstacle = of_page.as_deref().or(is_loose.then_some("the link is nofollow"));
             match obstacle {
                 None => self.links.push(to_queue(link)),
                 Some(why) if self.skipped.len() < MOST_SKIPPED => {
@@ -153,6 +153,12 @@ impl Reading {
         self.fingerprint = Some(known_by(&known.fingerprint));
         self.text = (form != Form::Binary).then_some(known.lines);
     }
+}
+
+/// What a page asks of robots, by its headers and its `meta` elements.
+pub fn directives(response: &Response, metas: &[RobotsMeta], token: &str) -> Directives {
+    let tags = response.headers.get_all("x-robots-tag");
+    Directives::read(tags.iter().filter_map(|value| value.to_str().ok()), metas, token)
 }
 
 fn link_options(token: &str, encoding: &'static str) -> LinkOptions {
@@ -213,10 +219,10 @@ pub fn has_changed(before: Option<&str>, now: Option<&str>, by: ChangeBy) -> Opt
     (before.0 == now.0).then(|| before.1 != now.1)
 }
 
-/// What has changed between two texts of a page.
-pub fn difference(before: &str, now: &str) -> Difference {
+/// What has changed between two texts of a page, and whether there is more of it than is told.
+pub fn difference(before: &str, now: &str) -> (Difference, bool) {
     let found = difference::lines(before, now, difference::Limits::default());
-    Difference { added: found.added, removed: found.removed }
+    (Difference { added: found.added, removed: found.removed }, found.more)
 }
 
 #[cfg(test)]

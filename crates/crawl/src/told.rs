@@ -37,6 +37,9 @@ pub struct PageLine {
     /// The title of the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// What it asks of robots, by `X-Robots-Tag` or `meta robots`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub directives: Vec<String>,
     /// The media type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
@@ -67,6 +70,9 @@ pub struct PageLine {
     /// What has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// Whether that is not all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
     /// What is wrong with it, if it is a sitemap; for a page, why not all of its links were seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,

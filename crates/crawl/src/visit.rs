@@ -227,6 +227,7 @@ impl Visitor {
         let reading = reading::read(response, url, leased.how, options, &self.product_token);
         let Reading { links, title, fingerprint, text, redirect, validators, .. } = reading;
         *skipped = reading.skipped;
+        line.directives = reading.directives.words();
         line.problems = self.remarks(&reading.remarks, url).await?;
         line.problems.extend(reading.problems);
         report.changed = reading::has_changed(
@@ -239,7 +240,7 @@ impl Visitor {
             let before = self.frontier.noted(&[key]).await?.pop().flatten();
             let before = before.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
             line.redirect_before = reading::redirected_to(&before).map(str::to_owned);
-            report.difference = reading::difference(&before, &kept_text(text));
+            (report.difference, line.more) = reading::difference(&before, &kept_text(text));
         }
         line.fingerprint.clone_from(&fingerprint);
         (line.title, line.redirect, line.links) = (title, redirect, links.len());

@@ -10,6 +10,9 @@ use crate::html::cut;
 /// grows with the product of the lines that differ. Above, lines are compared as a heap of lines.
 const MAX_ORDERED_LINES: usize = 4_000;
 
+/// What a line ends with of which not all is told.
+const SHORTENED: &str = " […]";
+
 /// How much of a difference is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -32,7 +35,8 @@ pub struct Difference {
     pub added: Vec<String>,
     /// What is gone, in the order of the old version.
     pub removed: Vec<String>,
-    /// Whether something was left out or shortened.
+    /// Whether something was left out or shortened: a list of which not all is told ends with a line such as `[12 more]`,
+    /// a line that is cut off with `[…]`.
     pub more: bool,
 }
 
@@ -97,13 +101,18 @@ fn only_in<'t>(these: &[&'t str], others: &[&'t str]) -> Vec<&'t str> {
 }
 
 fn bounded(lines: &[&str], limits: Limits, more: &mut bool) -> Vec<String> {
-    *more |= lines.len() > limits.lines;
-    let kept = lines.iter().take(limits.lines);
-    kept.map(|line| {
-        *more |= line.len() > limits.line_bytes;
-        cut(line, limits.line_bytes).to_owned()
-    })
-    .collect()
+    let shortened = |line: &&str| match cut(line, limits.line_bytes) {
+        whole if whole.len() == line.len() => whole.to_owned(),
+        part => format!("{part}{SHORTENED}"),
+    };
+    let mut told: Vec<String> = lines.iter().take(limits.lines).map(shortened).collect();
+    *more |= lines.iter().take(limits.lines).any(|line| line.len() > limits.line_bytes);
+    let left_out = lines.len().saturating_sub(limits.lines);
+    if left_out > 0 {
+        *more = true;
+        told.push(format!("[{left_out} more]"));
+    }
+    told
 }
 
 #[cfg(test)]
@@ -128,9 +137,9 @@ mod tests {
             ("a line between", "a\nc", "a\nb\nc", told(&[], &["b"], false)),
             ("a line moved", "a\nb\nc", "b\nc\na", told(&["a"], &["a"], false)),
             ("once more", "a", "a\na", told(&[], &["a"], false)),
-            ("too many lines", "a", "a\nb\nc\nd", told(&[], &["b", "c"], true)),
-            ("a line too long", "", "12345", told(&[], &["1234"], true)),
-            ("no half letters", "", "123é", told(&[], &["123"], true)),
+            ("too many lines", "a", "a\nb\nc\nd", told(&[], &["b", "c", "[1 more]"], true)),
+            ("a line too long", "", "12345", told(&[], &["1234 […]"], true)),
+            ("no half letters", "", "123é", told(&[], &["123 […]"], true)),
             ("another end of line", "a\r\nb", "a\nb", told(&[], &[], false)),
         ];
         for (name, old, new, want) in cases {

@@ -126,6 +126,24 @@ impl Directives {
         self.why.push(Said { source, agent: agent.map(str::to_owned), directive });
     }
 
+    /// What it asks for, each once.
+    ///
+    /// ```
+    /// # use forager_fetch::directives::Directives;
+    /// let asked = Directives::read(["none, noarchive, noindex"], &[], "forager");
+    /// assert_eq!(asked.words(), ["noindex", "nofollow", "noarchive"]);
+    /// ```
+    pub fn words(&self) -> Vec<String> {
+        let named = [("noindex", self.noindex), ("nofollow", self.nofollow), ("noarchive", self.noarchive)];
+        let named = named.into_iter().filter_map(|(word, is_asked)| is_asked.then(|| word.to_owned()));
+        named.chain(self.unavailable_after.map(|time| format!("unavailable_after: {time}"))).collect()
+    }
+
+    /// What keeps its links from being followed, if anything does.
+    pub fn nofollow_said(&self) -> Option<&Said> {
+        self.why.iter().find(|said| matches!(said.directive.as_str(), "nofollow" | "none"))
+    }
+
     /// Whether the page may be listed at `now`.
     pub fn is_indexable(&self, now: Timestamp) -> bool {
         !self.noindex && self.unavailable_after.is_none_or(|until| now < until)

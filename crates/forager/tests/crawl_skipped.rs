@@ -40,7 +40,7 @@ fn links_that_lead_nowhere_and_pages_that_are_forbidden_are_told() {
         ("http://[", "malformed: wrong address"),
         ("https://", "malformed: no host"),
         (&field.url(HOST, "/loose"), "the link is nofollow"),
-        (&field.url(HOST, "/never"), "the page asks for no link to be followed"),
+        (&field.url(HOST, "/never"), "the page asks for no link to be followed (meta robots: nofollow)"),
     ];
     for (url, want) in table {
         assert_eq!(reason(&lines, url), want, "{url}");
@@ -50,6 +50,61 @@ fn links_that_lead_nowhere_and_pages_that_are_forbidden_are_told() {
     assert!(forbidden.starts_with("forbidden by robots.txt: line 2: Disallow: /forbidden; "), "{forbidden}");
     assert_eq!(summary["skipped"]["forbidden by robots.txt"], 1, "{summary}");
     assert_eq!(lines.len(), 8, "{lines:#?}");
+}
+
+#[test]
+fn what_pages_ask_of_robots_is_obeyed_and_told() {
+    let tag = http::HeaderName::from_static("x-robots-tag");
+    let asks = |value: &str, path: &str| page("Page", &[path]).header(tag.clone(), value);
+    let meta = |content: &str, path: &str| {
+        Answer::html(format!("<meta name=robots content={content:?}><a href={path:?}>a link</a>"))
+    };
+    let home = ["/header", "/named", "/others", "/meta", "/none", "/picture"];
+    let host = Host::new(HOST)
+        .page("/", page("Home", &home))
+        .page("/header", asks("noindex, nofollow", "/behind-header"))
+        .page("/named", asks("forager: nofollow", "/behind-named"))
+        .page("/others", asks("otherbot: nofollow", "/behind-others"))
+        .page("/meta", meta("noarchive, nofollow", "/behind-meta"))
+        .page("/none", meta("none", "/behind-none"))
+        .page("/picture", Answer::new("image/png", "PNG").header(tag.clone(), "noindex"))
+        .page("/behind-others", page("Behind", &[]));
+    // The page, what it asks, what its link is kept out by.
+    let table: [(&str, Value, &str); 5] = [
+        ("header", json!(["noindex", "nofollow"]), "X-Robots-Tag: nofollow"),
+        ("named", json!(["nofollow"]), "X-Robots-Tag: forager: nofollow"),
+        ("meta", json!(["nofollow", "noarchive"]), "meta robots: nofollow"),
+        ("none", json!(["noindex", "nofollow"]), "meta robots: none"),
+        ("others", Value::Null, ""),
+    ];
+    for ignores in [false, true] {
+        let field = Field::new(Site::new().host(host.clone()));
+        let more: &[&str] = if ignores { &["--ignore-meta-robots"] } else { &[] };
+        let ran = field.crawl(HOST, &[&["--skipped", "skipped.jsonl"], more].concat());
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let skipped = field.lines("skipped.jsonl");
+        for (name, asked, why) in &table {
+            let (path, behind) = (format!("/{name}"), format!("/behind-{name}"));
+            assert_eq!(field.line(HOST, &path)["directives"], *asked, "{name}");
+            let is_followed = why.is_empty() || ignores;
+            assert_eq!(field.counts(HOST).contains_key(&behind), is_followed, "{name}, ignoring: {ignores}");
+            if !is_followed {
+                let want = format!("the page asks for no link to be followed ({why})");
+                assert_eq!(reason(&skipped, &field.url(HOST, &behind)), want, "{name}");
+            }
+        }
+        assert_eq!(field.line(HOST, "/picture")["directives"], json!(["noindex"]));
+        let ran = field.run(&["links", &field.url(HOST, "/header")]);
+        assert_eq!(
+            (ran.status, &ran.rows()[0]["directives"]),
+            (0, &json!(["noindex", "nofollow"])),
+            "{ran:?}"
+        );
+        assert!(
+            ran.stderr.contains("asks of robots: X-Robots-Tag: noindex, X-Robots-Tag: nofollow"),
+            "{ran:?}"
+        );
+    }
 }
 
 #[test]

@@ -167,6 +167,35 @@ fn a_page_that_disappears_is_told_and_looked_at_as_often_as_before() {
 }
 
 #[test]
+fn a_change_of_which_not_all_is_told_says_so() {
+    let board = Board::default();
+    let version = board.0.clone();
+    let host = Host::new(HOST).made("/", move |_: &Asked<'_>| {
+        let number = version.load(Ordering::SeqCst);
+        let lines = (0..120).map(|line| format!("<p>Rule {line} of edition {number} holds for everybody.</p>"));
+        Answer::html(format!("<main>{}</main>", lines.collect::<String>()))
+    });
+    let field = Field::new(Site::new().host(host));
+    let watching = watch(&field, "/", &["--json", "--on-change", "cat >> seen.jsonl"]);
+    field.wait_for(HOST, 2);
+    board.change();
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 2);
+    watching.signal("INT");
+    let ran = watching.end();
+    let row = &ran.rows()[0];
+    assert_eq!(row["more"], true, "{row}");
+    for (list, edition) in [("added", 1), ("removed", 0)] {
+        let lines = row[list].as_array().unwrap();
+        assert_eq!((lines.len(), &lines[100]), (101, &json!("[20 more]")), "{list}");
+        assert_eq!(lines[99], format!("Rule 99 of edition {edition} holds for everybody."), "{list}");
+    }
+    assert_eq!(field.lines("seen.jsonl"), [row.clone()]);
+    let events = field.run(&["events", "--json"]).good_rows();
+    assert_eq!(events[0]["event"]["changed"]["difference"]["added"][100], "[20 more]", "{events:?}");
+}
+
+#[test]
 fn every_byte_counts_if_that_is_asked_for() {
     let field = Field::new(Site::new().host(Host::new(HOST).made("/", Board::default().page())));
     let watching = watch(&field, "/", &["--exact", "--json"]);

@@ -2,6 +2,7 @@
 
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
+use forager_crawl::reading;
 use forager_crawl::scout::{Scout, Seen, Unseen};
 use forager_fetch::fingerprint::Form;
 use forager_fetch::http::Response;
@@ -187,12 +188,19 @@ struct LinkRow<'a> {
     nofollow: bool,
     text: &'a str,
     title: &'a str,
+    /// What the page asks of robots.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    directives: &'a [String],
 }
 
 pub(super) fn links(args: &LookArgs) -> anyhow::Result<Outcome> {
     let (scout, url, config) = scout(args)?;
     let seen = wait(scout.look(&url, None))??;
-    let page = links_of(&seen, config.fetch.product_token())?;
+    let token = config.fetch.product_token();
+    let page = links_of(&seen, token.clone())?;
+    let asked = seen.answer.as_ref().map(|answer| reading::directives(answer, &page.robots_meta, &token));
+    let asked = asked.unwrap_or_default();
+    let directives = asked.words();
     let mut output = Output::new(args.format, &["url", "kind", "inHeader", "nofollow", "text", "title"]);
     for link in &page.links {
         output.row(&LinkRow {
@@ -202,9 +210,14 @@ pub(super) fn links(args: &LookArgs) -> anyhow::Result<Outcome> {
             nofollow: link.rel.nofollow,
             text: &link.text,
             title: &link.title,
+            directives: &directives,
         })?;
     }
     output.flush()?;
+    if !asked.why.is_empty() {
+        let asked: Vec<String> = asked.why.iter().map(ToString::to_string).collect();
+        output::tell(format_args!("{} asks of robots: {}", seen.url, asked.join(", ")));
+    }
     for problem in page.problems() {
         output::complain(format_args!("{}: {problem}", seen.url));
     }

@@ -40,6 +40,9 @@ struct Change<'a> {
     redirect_before: Option<&'a str>,
     #[serde(flatten)]
     difference: Option<&'a Difference>,
+    /// Whether that is not all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    more: bool,
 }
 
 /// Where changes go.
@@ -73,6 +76,7 @@ impl Changes {
             redirect: page.redirect.as_deref(),
             redirect_before: page.redirect_before.as_deref(),
             difference: page.difference.as_ref(),
+            more: page.more,
         };
         let mut line = serde_json::to_vec(&change)?;
         line.push(b'\n');
