@@ -17,6 +17,8 @@ pub struct PageOptions {
     pub reading: Reading,
     /// The part of a page that counts.
     pub content: Option<ContentSelector>,
+    /// Whether what a page leads to can be in scope at all.
+    pub reaches_out: bool,
     /// Whether pages are fetched more than once, so that what they say has to be kept.
     pub comes_back: bool,
 }
@@ -30,6 +32,7 @@ impl PageOptions {
         Self {
             content: reading.content.as_deref().and_then(|text| ContentSelector::parse(text).ok()),
             reading,
+            reaches_out,
             comes_back: profile.length != Some(1),
         }
     }

@@ -41,11 +41,21 @@ pub struct Reading {
     pub remarks: Vec<sitemap::Problem>,
 }
 
-/// Reads an answer to a request for `url`. A page that was found as a listing is read as a sitemap.
+/// How a page was come to, as far as that says how to read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Come {
+    /// How it was found.
+    pub how: How,
+    /// Whether it is one to start from, or where one redirects to.
+    pub is_start: bool,
+}
+
+/// Reads an answer to a request for `url`. A page that was found as a listing is read as a sitemap; one to start from also,
+/// if it is a sitemap or a feed.
 pub fn read(
     response: &Response,
     url: &FetchUrl,
-    how: How,
+    Come { how, is_start }: Come,
     options: &PageOptions,
     product_token: &str,
 ) -> Reading {
@@ -62,6 +72,9 @@ pub fn read(
         return reading;
     }
     reading.read_page(response, url, options, product_token);
+    if is_start && options.reaches_out {
+        reading.read_start(response, url);
+    }
     reading
 }
 
@@ -81,8 +94,29 @@ impl Reading {
         }
     }
 
-    fn read_listing(&mut self, response: &Response, url: &FetchUrl) {
+    /// Whoever starts from a sitemap or a feed wants the pages that it lists.
+    fn read_start(&mut self, response: &Response, url: &FetchUrl) {
+        if Form::of(response.content_type(), &response.body) == Form::Html {
+            return;
+        }
         let listing = sitemap::read(&response.body, url, response.content_type());
+        let is_listing = match listing.kind {
+            sitemap::Kind::Unknown => false,
+            // A text may have a URL in a line of its own, and be none.
+            sitemap::Kind::Text => listing.problems.is_empty(),
+            _ => true,
+        };
+        if is_listing {
+            self.take_listing(listing);
+        }
+    }
+
+    fn read_listing(&mut self, response: &Response, url: &FetchUrl) {
+        self.take_listing(sitemap::read(&response.body, url, response.content_type()));
+        self.fingerprint = Some(known_by(&Fingerprint::of_bytes(&response.body)));
+    }
+
+    fn take_listing(&mut self, listing: sitemap::Sitemap) {
         self.problems = listing.problems.iter().map(ToString::to_string).collect();
         let further = listing.further_problems + listing.further_remarks;
         if further > 0 {
@@ -99,7 +133,6 @@ impl Reading {
         };
         self.links.extend(listing.sitemaps.into_iter().map(link(How::Listing)));
         self.links.extend(listing.urls.into_iter().map(link(How::Sitemap)));
-        self.fingerprint = Some(known_by(&Fingerprint::of_bytes(&response.body)));
     }
 
     fn read_page(&mut self, response: &Response, url: &FetchUrl, options: &PageOptions, token: &str) {

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::config::Result;
 use crate::options::PageOptions;
 use crate::pace::{Pace, Round};
-use crate::reading::{self, Reading};
+use crate::reading::{self, Come, Reading};
 use crate::robots::{self, Office};
 use crate::told::{Found, NotFetched, PageLine};
 use crate::trail::Trails;
@@ -219,12 +219,12 @@ impl Visitor {
             line.error = Some(format!("the page is not whole: {cut}"));
             if cut != CutOff::Time {
                 // If it never comes whole, the queue takes what there is.
-                let reading = reading::read(response, url, leased.how, options, &self.product_token);
+                let reading = reading::read(response, url, come(leased), options, &self.product_token);
                 (line.links, report.links) = (reading.links.len(), reading.links);
             }
             return Ok(());
         }
-        let reading = reading::read(response, url, leased.how, options, &self.product_token);
+        let reading = reading::read(response, url, come(leased), options, &self.product_token);
         let Reading { links, title, fingerprint, text, redirect, validators, .. } = reading;
         *skipped = reading.skipped;
         line.directives = reading.directives.words();
@@ -323,6 +323,10 @@ fn request(url: &FetchUrl, leased: &Leased) -> Request {
         request.body_bytes = Some(forager_fetch::sitemap::MAX_BYTES as u64 + 1);
     }
     request
+}
+
+fn come(leased: &Leased) -> Come {
+    Come { how: leased.how, is_start: leased.depth == 0 && leased.how != How::Listing }
 }
 
 fn listing(page: &FetchUrl, text: &str) -> Option<Link> {

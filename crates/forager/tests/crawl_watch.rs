@@ -172,7 +172,8 @@ fn a_change_of_which_not_all_is_told_says_so() {
     let version = board.0.clone();
     let host = Host::new(HOST).made("/", move |_: &Asked<'_>| {
         let number = version.load(Ordering::SeqCst);
-        let lines = (0..120).map(|line| format!("<p>Rule {line} of edition {number} holds for everybody.</p>"));
+        let lines =
+            (0..120).map(|line| format!("<p>Rule {line} of edition {number} holds for everybody.</p>"));
         Answer::html(format!("<main>{}</main>", lines.collect::<String>()))
     });
     let field = Field::new(Site::new().host(host));

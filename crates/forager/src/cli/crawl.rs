@@ -96,6 +96,11 @@ pub(crate) struct CrawlArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
 
+    /// Read this sitemap or feed too, and fetch what it lists if that is in scope; may be repeated. A URL to start from
+    /// may be one as well
+    #[arg(long, value_name = "URL")]
+    pub(crate) sitemap: Vec<String>,
+
     /// Stop after so many fetches. The same command with a higher limit, or none, goes on
     #[arg(long, visible_alias = "pages", value_name = "N", value_parser = at_least_one::<u64>)]
     pub(crate) limit: Option<u64>,

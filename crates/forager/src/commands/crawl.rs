@@ -10,7 +10,10 @@ use anyhow::bail;
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::Work;
 use forager_frontier::catalog::{Change, Job, Limits};
-use forager_frontier::verbs::{JobState, JobView, NewJob, PlanFilter, Planned, Stats};
+use forager_frontier::entry::How;
+use forager_frontier::verbs::{
+    Action, Discovery, JobState, JobView, Link, NewJob, Page, PlanFilter, Planned, Stats,
+};
 use forager_frontier::{Error, Frontier, Memory};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -39,7 +42,8 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     let crawled = with_signals(journal::stop_asked, async |signals| {
         let config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
         let traces = args.crawl_log.is_some();
-        let crawl = Crawl::open(config, &args.place, &args.fetch, &args.urls, traces).await?;
+        let urls = [&args.urls[..], &args.sitemap].concat();
+        let crawl = Crawl::open(config, &args.place, &args.fetch, &urls, traces).await?;
         let crawled = crawl_job(args, &crawl, signals, files, out).await;
         crawl.close().await?;
         crawled
@@ -72,6 +76,7 @@ async fn crawl_job(
     out: Option<&Path>,
 ) -> anyhow::Result<Crawled> {
     let Entered { job, before } = enter(args, crawl).await?;
+    queue_sitemaps(args, &*crawl.frontier, &job.id, crawl.clock.now()).await?;
     if let (Some(path), Some(before)) = (out, before) {
         let is_over = before != job.id;
         files.make_up_for(&recover::missing(path, &*crawl.frontier, &before, is_over).await?)?;
@@ -97,6 +102,33 @@ async fn crawl_job(
     let is_refused = if is_failed { summary.are_starts_refused() } else { summary.is_rest_refused() };
     let end = End::of(ended, now, (is_failed, is_refused));
     Ok(Crawled { job: job.id, end, left: now.progress.queued, summary, place: args.place.flags() })
+}
+
+/// Puts the sitemaps that were asked for into the queue, like those that robots.txt names: each as if it were found on
+/// the page to start from whose host it is at, or else on the first. Those that are there already stay.
+async fn queue_sitemaps(
+    args: &CrawlArgs,
+    frontier: &dyn Frontier,
+    job: &str,
+    now: Timestamp,
+) -> anyhow::Result<()> {
+    let starts = absolute(&args.urls)?;
+    let host_of = |url: &str| FetchUrl::parse(url).map(|url| url.host().to_owned()).ok();
+    let page = |url: String| {
+        let start = starts.iter().find(|start| host_of(start) == host_of(&url)).unwrap_or(&starts[0]);
+        let link = Link { url, how: How::Listing, ..Link::default() };
+        let (source, seed) = (Some(start.clone()), Some(start.clone()));
+        Page { collection: job.to_owned(), source, seed, depth: 0, links: vec![link] }
+    };
+    let sitemaps = absolute(&args.sitemap)?;
+    let pages: Vec<Page> = sitemaps.iter().cloned().map(page).collect();
+    let found = if pages.is_empty() { Vec::new() } else { frontier.discover(&pages, now).await? };
+    for (url, Discovery { action, rule }) in sitemaps.iter().zip(found) {
+        if matches!(action, Action::Ignored | Action::Invalid | Action::Removed) {
+            output::complain(format_args!("the sitemap {url} is not read: {rule}"));
+        }
+    }
+    Ok(())
 }
 
 /// The job of a command.
@@ -227,8 +259,12 @@ fn name(args: &CrawlArgs) -> anyhow::Result<String> {
     let urls = absolute(&args.urls)?;
     let host = FetchUrl::parse(&urls[0])?.host().to_owned();
     let profile = serde_json::to_string(&args.harvest.profile("", ""))?;
+    let sitemaps = match &absolute(&args.sitemap)?[..] {
+        [] => String::new(),
+        some => format!(" {some:?}"),
+    };
     let told_apart =
-        forager_fetch::fingerprint::Fingerprint::of_bytes(format!("{urls:?} {profile}").as_bytes());
+        forager_fetch::fingerprint::Fingerprint::of_bytes(format!("{urls:?} {profile}{sitemaps}").as_bytes());
     Ok(format!("{host}-{}", &told_apart.exact[..6]))
 }
 
@@ -248,6 +284,7 @@ fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     if !is_shown {
         let (frontier, name) = (Memory::new(config.settings())?, name(args)?);
         store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
+        runtime::wait(queue_sitemaps(args, &frontier, &name, now))??;
         show_plan(args, &frontier, (&name, usize::MAX), now)?;
     }
     Ok(Outcome::Complete)
