@@ -1,5 +1,6 @@
 //! The robots.txt of every site: asked for when it is needed, kept for others and for later.
 
+mod delays;
 mod kept;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use crate::clock::Clock;
 use crate::config::Result;
 use crate::pace::{Pace, Round};
 
+use delays::Delays;
 use kept::kept;
 pub(crate) use kept::{CameTo, Label, names};
 pub use kept::{Word, file_key, known, note_key, origin, robots_url};
@@ -66,6 +68,8 @@ pub struct Office {
     pace: Arc<Pace>,
     token: String,
     sites: Mutex<HashMap<String, Arc<AsyncMutex<Option<Known>>>>>,
+    /// Two sites of one host must not forget what the other asks for.
+    wishes: AsyncMutex<()>,
 }
 
 #[derive(Clone)]
@@ -107,7 +111,15 @@ impl Office {
         (clock, pace): (Clock, Arc<Pace>),
         product_token: String,
     ) -> Self {
-        Self { frontier, http, clock, pace, token: product_token, sites: Mutex::default() }
+        Self {
+            frontier,
+            http,
+            clock,
+            pace,
+            token: product_token,
+            sites: Mutex::default(),
+            wishes: AsyncMutex::default(),
+        }
     }
 
     /// The rules for a URL. Where nobody knows them, the host is asked in the turn of the caller, so many milliseconds
@@ -186,8 +198,14 @@ impl Office {
             notes.push(Note::Keep(key, Some(file.body.clone())));
         }
         let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
-        notes.push(Note::CrawlDelay(url.host().to_owned(), delay));
-        copy.keep_for_pages_every(delay.unwrap_or_default().max(turn.gap()));
+        let (host, origin) = (url.host(), origin(url));
+        let _alone = self.wishes.lock().await;
+        let mut delays = Delays::of_others(&*self.frontier, host, &origin, now).await?;
+        copy.keep_for_pages_every(delays.longest().max(delay).unwrap_or_default().max(turn.gap()));
+        delays.add(&origin, delay, copy.expires);
+        notes.push(Note::CrawlDelay(host.to_owned(), delays.longest()));
+        let (wishes, kept) = delays.kept(host);
+        notes.push(Note::Keep(wishes, kept));
         if let Ok(bytes) = postcard::to_allocvec(&copy) {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
         }
@@ -257,11 +275,11 @@ impl Office {
         Ok(Some(Err(Missed { outcome: Outcome::TooManyRedirects, refused: None })))
     }
 
-    /// Until when a host asks to be left alone, if it does.
+    /// Until when at least a host wants to be left alone, if it does; how long it is, the queue decides.
     fn pause(&self, response: &Response) -> Option<Moment> {
         let now = self.clock.now();
-        let asked = response.retry_after(now).filter(|_| matches!(response.status, 429 | 503))?;
-        Some(Moment::of(asked.after(now)))
+        let is_refused = matches!(response.status, 429 | 503);
+        is_refused.then(|| Moment::of(response.retry_after(now).unwrap_or_default().after(now)))
     }
 
     async fn get(&self, url: &FetchUrl) -> std::result::Result<Response, forager_fetch::http::Failure> {

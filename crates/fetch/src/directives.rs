@@ -135,7 +135,7 @@ impl Directives {
     /// ```
     pub fn words(&self) -> Vec<String> {
         let named = [("noindex", self.noindex), ("nofollow", self.nofollow), ("noarchive", self.noarchive)];
-        let named = named.into_iter().filter_map(|(word, is_asked)| is_asked.then(|| word.to_owned()));
+        let named = named.into_iter().filter(|(_, is_asked)| *is_asked).map(|(word, _)| word.to_owned());
         named.chain(self.unavailable_after.map(|time| format!("unavailable_after: {time}"))).collect()
     }
 

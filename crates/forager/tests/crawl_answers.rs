@@ -289,6 +289,47 @@ fn a_crawl_delay_is_kept_with_one_request_at_a_time() {
     field.assert_audit();
 }
 
+/// Two sites of one host, at two ports: the one asks for pauses, the other knows nothing of it.
+#[test]
+fn the_longest_crawl_delay_of_the_sites_of_a_host_counts_for_all() {
+    let slow = Field::new(Site::new().host(plain_host(HOST, 1).robots("User-agent: *\nCrawl-delay: 1\n")));
+    let quick = Field::new(Site::new().host(plain_host(HOST, 3)));
+    slow.crawl(HOST, &[]).good_rows();
+    let start = quick.url(HOST, "/");
+    slow.run(&["crawl", &start, "--json", "--quiet", "--in-flight", "4"]).good_rows();
+    assert_eq!(quick.counts(HOST), each(3, 1));
+    let hosts = slow.run(&["queue", "hosts", "--json"]).good_rows();
+    assert_eq!(hosts[0]["crawlDelay"], "1s", "{hosts:?}");
+    let seen: Vec<_> = slow.seen().into_iter().chain(quick.seen()).collect();
+    let rule = Rule { limit: 1, gap: SignedDuration::from_secs(1), tolerance: web::TOLERANCE };
+    let found: Vec<String> = checks::politeness(&seen, |_| rule).iter().map(ToString::to_string).collect();
+    assert!(found.is_empty(), "{found:#?}");
+    assert_eq!(slow.run(&["audit", "--json"]).good_rows().len(), 1);
+}
+
+#[test]
+fn a_host_that_refuses_its_robots_txt_is_left_alone_though_it_does_not_say_how_long() {
+    for status in [429, 503] {
+        let field =
+            Field::new(Site::new().host(plain_host(HOST, 1).page("/robots.txt", Answer::error(status))));
+        field.set("back_off = \"100ms\"", "back_off = \"2h\"");
+        field.set("max_back_off = \"400ms\"", "max_back_off = \"4h\"");
+        let crawl = Started::new(&mut field.crawl_command(HOST, &[]));
+        wait_until("a request for robots.txt", || !field.seen().is_empty());
+        wait_until("what came of it", || {
+            field.file("pages.jsonl").metadata().is_ok_and(|file| file.len() > 0)
+        });
+        crawl.signal("INT");
+        assert_eq!(crawl.end().status, 11, "{status}");
+        let host = field.run(&["queue", "hosts", "--json"]).good_rows().remove(0);
+        let opens: Timestamp = host["opens"].as_str().unwrap_or_else(|| panic!("{host}")).parse().unwrap();
+        assert_eq!(host["gate"], "backOff", "{host}");
+        assert!(opens.duration_since(Timestamp::now()) > SignedDuration::from_hours(1), "{host}");
+        assert_eq!(field.seen().len(), 1, "{status}");
+        field.assert_audit();
+    }
+}
+
 #[test]
 fn a_longer_delay_of_our_own_goes_over_that_of_robots_txt() {
     let host = plain_host(HOST, 3).robots("User-agent: *\nCrawl-delay: 0.1\n");

@@ -385,6 +385,7 @@ macro_rules! conformance_suite {
                 when_an_answer_was_whole_is_logged,
                 the_pause_after_a_fetch_is_logged,
                 a_pause_asked_for_with_robots_txt_is_kept,
+                a_refusal_of_robots_txt_counts_like_that_of_a_page,
                 what_came_of_a_fetch_is_logged_in_words,
                 nothing_is_logged_without_a_fetch,
                 a_fetch_for_no_entry_is_logged_too,

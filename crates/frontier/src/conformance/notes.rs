@@ -207,6 +207,33 @@ pub async fn a_pause_asked_for_with_robots_txt_is_kept(world: World) {
     assert!(opens <= world.later("30 days"), "nobody may ask for ever: {opens}");
 }
 
+/// Whoever answers 429 or 503 without saying for how long is left alone like after a page, longer each time.
+pub async fn a_refusal_of_robots_txt_counts_like_that_of_a_page(world: World) {
+    let mut of_page = site(world.another()).await;
+    let leased = of_page.lease_one().await;
+    let report = sent(&of_page, answered(leased.token, 503));
+    of_page.complete(report).await;
+    let mut world = site(world).await;
+    let mut waits = Vec::new();
+    for _ in 0..3 {
+        let now = world.moment();
+        let row = fetch_of("a.example", "/robots.txt", now);
+        world.note([Note::Fetch(FetchRow { back_off_until: Some(now), ..row })]).await;
+        world.reopen();
+        let host = world.host("a.example").await;
+        assert_eq!(host.gate, Some(Gate::BackOff));
+        assert_eq!(world.lease(1).await, []);
+        let opens = host.opens.unwrap();
+        assert_eq!(world.fetches().await.last().unwrap().back_off_until, Some(opens));
+        waits.push(opens.millisecond() - now.millisecond());
+        world.pass("1h");
+    }
+    let of_page =
+        of_page.host("a.example").await.opens.unwrap().millisecond() - of_page.moment().millisecond();
+    assert!(of_page >= 30_000 && waits[0] >= 30_000, "{of_page}, {waits:?}");
+    assert!(waits[1] >= 60_000 && waits[2] >= 120_000, "{waits:?}");
+}
+
 /// What a worker reports of a lease.
 type ReportOf = fn(Token) -> Report;
 

@@ -19,6 +19,7 @@ use crate::entry::{EntryId, Lease, Record, Standing, State, Token, Validators, V
 use crate::error::Result;
 use crate::host::{Host, to_millis};
 use crate::moment::Moment;
+use crate::settings::Politeness;
 use crate::verbs::{
     Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Presence, Report,
 };
@@ -604,13 +605,9 @@ impl<'c> Done<'c, '_> {
         }
         host.fetched += u64::from(self.result.was_asked());
         if self.result.is_by_host() {
-            host.failures = host.failures.saturating_add(1);
-            let wait = politeness.back_off.doubled(host.failures - 1, politeness.max_back_off);
-            let millis = to_millis(wait);
-            let jitter = draw(tx.host_key(id).0, host.fetched, millis / 5);
             let asked = self.report.retry_after.map_or(0, |asked| to_millis(asked.min(LONGEST_PAUSE)));
-            let until = self.now.after_millis((millis + jitter).max(asked));
-            host.back_off_until = host.back_off_until.max(until);
+            let asked = self.now.after_millis(asked);
+            back_off(&mut host, tx.host_key(id).0, &politeness, (asked, self.now));
         } else {
             host.failures = 0;
         }
@@ -650,6 +647,22 @@ fn validators_after(before: &Validators, given: &Validators, is_same: bool) -> V
         etag: next(&before.etag, &given.etag),
         last_modified: next(&before.last_modified, &given.last_modified),
     }
+}
+
+/// Leaves a host alone that has failed or refused: twice as long each time in a row, and at least until it asked for, as far
+/// as anybody may ask. Says until when that is.
+pub(super) fn back_off(
+    host: &mut Host,
+    key: &str,
+    politeness: &Politeness,
+    (asked, now): (Moment, Moment),
+) -> Moment {
+    host.failures = host.failures.saturating_add(1);
+    let millis = to_millis(politeness.back_off.doubled(host.failures - 1, politeness.max_back_off));
+    let jitter = draw(key, host.fetched, millis / 5);
+    let until = now.after_millis(millis + jitter).max(asked.min(now.after(LONGEST_PAUSE)));
+    host.back_off_until = host.back_off_until.max(until);
+    until
 }
 
 /// Random numbers that come out the same wherever they are drawn: from the URL and a count.

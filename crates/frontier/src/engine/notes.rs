@@ -2,7 +2,7 @@
 
 use forager_core::time::Interval;
 
-use super::complete::LONGEST_PAUSE;
+use super::complete::back_off;
 use super::{Tx, settle};
 use crate::catalog::CollectionRow;
 use crate::entry::{HostId, Record};
@@ -54,14 +54,15 @@ pub(crate) fn noted<T: Tx>(tx: &T, keys: &[String]) -> Result<Vec<Option<Vec<u8>
     keys.iter().map(|key| if can_be_kept(key) { tx.noted(key) } else { Ok(None) }).collect()
 }
 
-/// Keeps the pause that a host asked for in its answer, as far as anybody may ask for one.
+/// Leaves a host alone that refused, as after a page that it refuses.
 fn leave_alone<T: Tx>(tx: &mut T, id: HostId, fetch: &FetchRow, now: Moment) -> FetchRow {
-    let back_off_until = fetch.back_off_until.map(|until| until.min(now.after(LONGEST_PAUSE)));
-    if let Some(until) = back_off_until {
+    let politeness = tx.settings().politeness;
+    let back_off_until = fetch.back_off_until.map(|asked| {
         let mut host = tx.host(id).clone();
-        host.back_off_until = host.back_off_until.max(until);
+        let until = back_off(&mut host, tx.host_key(id).0, &politeness, (asked, now));
         tx.set_host(id, host);
-    }
+        until
+    });
     FetchRow { back_off_until, ..fetch.clone() }
 }
 

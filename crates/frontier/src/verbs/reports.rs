@@ -158,7 +158,8 @@ pub struct FetchRow {
     pub least_gap: u64,
     /// How many fetches from this host could be under way, at the time.
     pub most_in_flight: u32,
-    /// Until when the host is left alone after this one, because it failed or asked for a pause.
+    /// Until when the host is left alone after this one, because it failed or asked for a pause. In a note, until when it
+    /// asked for at least: the queue adds what is due after a refusal.
     pub back_off_until: Option<Moment>,
 }
 
