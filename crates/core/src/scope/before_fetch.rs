@@ -32,11 +32,11 @@ pub struct Entry<'a> {
 
 impl Entry<'_> {
     /// How it stands with the profiles of a seed.
-    fn standing<'c>(&self, profiles: impl Profiles<'c>, seed: &Identity) -> Standing<'c> {
+    fn standing<'c>(&self, profiles: impl Profiles<'c>, seed: &Identity, now: Timestamp) -> Standing<'c> {
         if self.is_listing {
             return Standing::of_listing(profiles);
         }
-        Standing::of(profiles, seed, self.url, self.place)
+        Standing::of(profiles, seed, self.url, self.place, now)
     }
 }
 
@@ -138,7 +138,7 @@ impl fmt::Display for Verdict<'_> {
 
 /// Decides whether an entry may be fetched at `now`: one function per rule, in their order.
 pub fn before_fetch<'c>(scopes: &'c Scopes, entry: &Entry<'_>, now: Timestamp) -> Verdict<'c> {
-    let Some((seed, taken_over)) = seed_in_charge(scopes, entry) else {
+    let Some((seed, taken_over)) = seed_in_charge(scopes, entry, now) else {
         return Verdict { action: Action::Remove, seed: None, taken_over: false, rule: Rule::SeedGone };
     };
     let judged = judge(scopes, entry, seed, now);
@@ -163,7 +163,7 @@ fn judge<'c>(
     let enabled = collection_there(scopes, entry)?;
     seed_enabled(seed, back)?;
     collection_enabled(enabled, back)?;
-    let standing = entry.standing(profiles, seed.url_in(entry.collection));
+    let standing = entry.standing(profiles, seed.url_in(entry.collection), now);
     profiles_there(&standing)?;
     let rule = in_scope(&standing, back)?;
     not_too_early(&standing, entry, now)?;
@@ -171,21 +171,25 @@ fn judge<'c>(
 }
 
 /// Rule 1: the seed of the entry, or the one that takes over from it.
-fn seed_in_charge<'c>(scopes: &'c Scopes, entry: &Entry<'_>) -> Option<(&'c SeedRules, bool)> {
+fn seed_in_charge<'c>(
+    scopes: &'c Scopes,
+    entry: &Entry<'_>,
+    now: Timestamp,
+) -> Option<(&'c SeedRules, bool)> {
     match scopes.seed_in(entry.collection, entry.seed) {
         Some(seed) => Some((seed, false)),
-        None => heir(scopes, entry).map(|seed| (seed, true)),
+        None => heir(scopes, entry, now).map(|seed| (seed, true)),
     }
 }
 
 /// The best other seed of the collection whose scope has the URL: one that equals it, then the
 /// longest prefix on its domain, then one that is active, then the most frequent.
-fn heir<'c>(scopes: &'c Scopes, entry: &Entry<'_>) -> Option<&'c SeedRules> {
+fn heir<'c>(scopes: &'c Scopes, entry: &Entry<'_>, now: Timestamp) -> Option<&'c SeedRules> {
     let url = Comparable::of(entry.url);
     let claim = |seed: &'c SeedRules| {
         let profiles = scopes.profiles_of(seed, entry.collection);
         let seed_url = seed.url_in(entry.collection);
-        let standing = entry.standing(profiles, seed_url);
+        let standing = entry.standing(profiles, seed_url, now);
         if !standing.is_in_scope() {
             return None;
         }
@@ -202,13 +206,13 @@ fn heir<'c>(scopes: &'c Scopes, entry: &Entry<'_>) -> Option<&'c SeedRules> {
 }
 
 impl Scopes {
-    /// The seed of a collection that has a URL in its scope of which nothing else is known: the one that would take it
+    /// The seed of a collection that has a URL in its scope at `now` of which nothing else is known: the one that would take it
     /// over.
-    pub fn covering_seed(&self, collection: &str, url: &Identity) -> Option<&Identity> {
+    pub fn covering_seed(&self, collection: &str, url: &Identity, now: Timestamp) -> Option<&Identity> {
         let place = Place::default();
         let entry =
             Entry { collection, url, seed: url, place, last_fetch: None, length: None, is_listing: false };
-        heir(self, &entry).map(|seed| &seed.url)
+        heir(self, &entry, now).map(|seed| &seed.url)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use jiff::Timestamp;
 use regex::RegexSet;
 use serde::{Deserialize, Serialize};
 
@@ -189,18 +190,19 @@ impl Extent {
         self.traps
     }
 
-    /// Whether `url`, found at `place`, is in scope relative to `seed`.
+    /// Whether `url`, found at `place`, is in scope relative to `seed` at `now`.
     pub(super) fn covers(
         &self,
         seed: &Identity,
         url: &Identity,
         place: Place,
+        now: Timestamp,
     ) -> Result<Within, Outside<'_>> {
         self.check_form(url)?;
         self.check_depth(place)?;
         let within = self.check_kind(seed, url, place)?;
         self.check_patterns(seed, url)?;
-        self.traps.check(url)?;
+        self.traps.check(url, now)?;
         Ok(within)
     }
 

@@ -260,7 +260,7 @@ impl<'c> Link<'c, '_> {
         if self.context.hop == Hop::Listing {
             return Standing::of_listing(profiles);
         }
-        Standing::of(profiles, self.seed_url, self.url, place)
+        Standing::of(profiles, self.seed_url, self.url, place, self.now)
     }
 
     /// When this seed would have the URL fetched next.

@@ -31,10 +31,16 @@ pub(super) enum Standing<'c> {
 }
 
 impl<'c> Standing<'c> {
-    pub(super) fn of(profiles: impl Profiles<'c>, seed: &Identity, url: &Identity, place: Place) -> Self {
+    pub(super) fn of(
+        profiles: impl Profiles<'c>,
+        seed: &Identity,
+        url: &Identity,
+        place: Place,
+        now: Timestamp,
+    ) -> Self {
         let mut standing = Self::NoProfiles;
         for profile in profiles {
-            standing = standing.with(profile, profile.extent.covers(seed, url, place));
+            standing = standing.with(profile, profile.extent.covers(seed, url, place, now));
         }
         standing
     }

@@ -130,7 +130,7 @@ fn start_one<'c>(
     let length = length(profiles.clone());
     let postponed = Action::Queue { due: later(scopes.options, profiles.clone(), now), length };
     let url = seed.url_in(collection);
-    match Standing::of(profiles, url, url, Place::default()) {
+    match Standing::of(profiles, url, url, Place::default(), now) {
         Standing::Outside(profile, outside) => Action::OutOfScope { profile: &profile.id, outside },
         Standing::Active { .. } if seed.enabled && collection_enabled => Action::Queue { due: now, length },
         Standing::Active { .. } | Standing::Disabled(_) | Standing::NoProfiles => postponed,

@@ -1,5 +1,7 @@
 //! Guards against sites that never end.
 
+use jiff::Timestamp;
+use jiff::tz::Offset;
 use serde::{Deserialize, Serialize};
 
 use super::extent::Outside;
@@ -21,10 +23,11 @@ pub struct Traps {
     /// Whether a session id in path or query keeps a URL out: each visit would make new URLs of all
     /// pages. Where `strip_params` takes the id off, there is none left to find.
     pub session_ids: bool,
-    /// The first year of which pages of a calendar are fetched. There is always a month before.
-    pub first_year: u16,
-    /// The last year of which pages of a calendar are fetched. There is always a month after.
-    pub last_year: u16,
+    /// The first year of which pages of a calendar are fetched. There is always a month before. A number between -1000 and
+    /// 1000 is counted from the present year.
+    pub first_year: i16,
+    /// The last year of which pages of a calendar are fetched, counted likewise. There is always a month after.
+    pub last_year: i16,
     /// The most URLs of one host in a collection: for what no other guard has seen coming. Whoever has the queue counts.
     pub max_per_host: u64,
 }
@@ -37,8 +40,10 @@ impl Default for Traps {
             max_sequences: 2,
             max_params: 32,
             session_ids: true,
-            first_year: 1900,
-            last_year: 2100,
+            // The web is about as old as that, and few plan farther ahead. Fixed years that are right for long would let
+            // every calendar cost decades of pages.
+            first_year: -30,
+            last_year: 2,
             max_per_host: 0,
         }
     }
@@ -46,7 +51,7 @@ impl Default for Traps {
 
 impl Traps {
     /// Whether a URL is none of these.
-    pub(super) fn check(&self, url: &Identity) -> Result<(), Outside<'static>> {
+    pub(super) fn check(&self, url: &Identity, now: Timestamp) -> Result<(), Outside<'static>> {
         let count = segment_count(url.path());
         if self.max_segments > 0 && count > self.max_segments {
             return Err(Outside::TooManySegments(self.max_segments));
@@ -63,21 +68,34 @@ impl Traps {
         if let Some(name) = session_id(url).filter(|_| self.session_ids) {
             return Err(Outside::SessionId(name));
         }
-        self.check_calendar(url)
+        self.check_calendar(url, now)
     }
 
-    fn check_calendar(&self, url: &Identity) -> Result<(), Outside<'static>> {
-        let (first, last) = (self.first_year, self.last_year);
+    fn check_calendar(&self, url: &Identity, now: Timestamp) -> Result<(), Outside<'static>> {
         let Some((year, is_said)) = calendar_year(url) else { return Ok(()) };
+        let (first, last) = (bound(self.first_year, now), bound(self.last_year, now));
         // Where only the form says that it is a date, it may be that of an archive: that has an end in the past.
-        if is_said && first > 0 && year < first {
+        if let Some(first) = first.filter(|first| is_said && year < *first) {
             return Err(Outside::CalendarBefore(first));
         }
-        if last > 0 && year > last && (is_said || year <= LAST_LIKELY_YEAR) {
+        let is_likely = is_said || year <= LAST_LIKELY_YEAR;
+        if let Some(last) = last.filter(|last| is_likely && year > *last) {
             return Err(Outside::CalendarAfter(last));
         }
         Ok(())
     }
+}
+
+/// The year that a bound stands for: itself, or so many from the present one; none if it is turned off.
+fn bound(year: i16, now: Timestamp) -> Option<u16> {
+    let present = || Offset::UTC.to_datetime(now).year();
+    let year = match year {
+        0 => return None,
+        -999..=999 => present().saturating_add(year),
+        _ => year,
+    };
+    // Before the year 0 there is nothing to keep out.
+    Some(u16::try_from(year).unwrap_or_default())
 }
 
 fn repeats(path: &str, count: usize, max: usize) -> bool {

@@ -336,7 +336,7 @@ fn traps_and_what_only_looks_like_one() {
         ("a word within another", "/yesterday/7749/05", ""),
         ("letters of several bytes", "/calendar/é7749/05?date=é2&sid=éééééééé", ""),
     ];
-    let world = with("https://db.no/", |_| {});
+    let world = with("https://db.no/", |p| (p.traps.first_year, p.traps.last_year) = (1900, 2100));
     let off = with("https://db.no/", |p| {
         p.traps = Traps {
             max_segments: 0,
@@ -354,6 +354,32 @@ fn traps_and_what_only_looks_like_one() {
         assert_eq!(outside(&world, &url, at_depth(1)), want, "{name}");
         assert_eq!(outside(&off, &url, at_depth(1)), "", "{name}, with the guards off");
     }
+}
+
+#[test]
+fn the_years_of_a_calendar_are_counted_from_the_present() {
+    let year = i16::try_from(now().to_string()[..4].parse::<u16>().unwrap()).unwrap();
+    // The bounds; what is just within them and just beyond, counted from the present year.
+    let table = [
+        ("by default", (-30, 2), [-30, 2], [-31, 3]),
+        ("as far as is counted", (-999, 999), [-999, 999], [-1000, 1000]),
+        ("years in full", (year - 5, year + 5), [-5, 5], [-6, 6]),
+        ("both ahead", (1, 3), [1, 3], [0, 4]),
+    ];
+    for (name, (first, last), within, beyond) in table {
+        let world = with("https://db.no/", |p| (p.traps.first_year, p.traps.last_year) = (first, last));
+        let page = |offset: i16| format!("https://db.no/calendar/{:04}/05", year + offset);
+        for offset in within {
+            assert_eq!(outside(&world, &page(offset), at_depth(1)), "", "{name}: {offset}");
+        }
+        let bounds = within.map(|offset| year + offset);
+        let want = format!("trap: calendar before {}", bounds[0]);
+        assert_eq!(outside(&world, &page(beyond[0]), at_depth(1)), want, "{name}");
+        let want = format!("trap: calendar after {}", bounds[1]);
+        assert_eq!(outside(&world, &page(beyond[1]), at_depth(1)), want, "{name}");
+    }
+    let usual = Traps::default();
+    assert_eq!((usual.first_year, usual.last_year), (-30, 2));
 }
 
 #[test]

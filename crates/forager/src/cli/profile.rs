@@ -66,13 +66,13 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "BOOL")]
     guard_session_ids: Option<bool>,
 
-    /// The first year of a calendar that is in scope; 0 turns the guard off [default: 1900]
-    #[arg(long, value_name = "YEAR")]
-    first_year: Option<u16>,
+    /// The first year of a calendar that is in scope, or how far from the present one; 0 turns the guard off [default: -30]
+    #[arg(long, value_name = "YEAR", allow_negative_numbers = true)]
+    first_year: Option<i16>,
 
-    /// The last year of a calendar that is in scope; 0 turns the guard off [default: 2100]
-    #[arg(long, value_name = "YEAR")]
-    last_year: Option<u16>,
+    /// The last year of a calendar that is in scope, or how far from the present one; 0 turns the guard off [default: 2]
+    #[arg(long, value_name = "YEAR", allow_negative_numbers = true)]
+    last_year: Option<i16>,
 
     /// The most URLs of one host; 0 for any number [default: 0]
     #[arg(long, value_name = "N")]
@@ -231,7 +231,7 @@ pub(crate) enum ProfileCommand {
     /// Show profiles with every setting
     #[command(after_long_help = r#"Example:
   $ forager profile show daily
-  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":1900,"lastYear":2100,"maxPerHost":0},"sortQuery":false,"stripParams":[],"reading":{"sitemaps":true,"respectNofollow":false,"respectMetaRobots":true,"change":"content","content":null}}"#)]
+  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":-30,"lastYear":2,"maxPerHost":0},"sortQuery":false,"stripParams":[],"reading":{"sitemaps":true,"respectNofollow":false,"respectMetaRobots":true,"change":"content","content":null}}"#)]
     Show(NamesArgs),
     /// Enable profiles: their URLs are handed out again
     #[command(after_long_help = r#"Example:

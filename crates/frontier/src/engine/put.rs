@@ -63,7 +63,7 @@ fn take_in_scope<T: Tx>(
     (item, identity): (&Item, &Identity),
     now: Moment,
 ) -> Result<Discovery> {
-    let seed = catalog.scopes().covering_seed(&collection.spec.id, identity);
+    let seed = catalog.scopes().covering_seed(&collection.spec.id, identity, now.timestamp());
     let link = Link { url: item.url.clone(), metadata: item.metadata.clone(), ..Link::default() };
     let (source, seed) = (item.source.as_deref(), seed.map(Identity::as_str));
     let finds = Finds { collection, source, seed, depth: 0, links: &[link] };
