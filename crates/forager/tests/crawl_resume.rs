@@ -289,3 +289,26 @@ fn a_limit_of_time_counts_work_and_not_the_time_between() {
     assert_eq!(field.counts(HOST)["/"], 1, "it was not started anew");
     field.assert_audit();
 }
+
+/// However many pages that were not asked for stand between the last line of a fetch and the end.
+#[test]
+fn lines_are_made_up_for_after_any_number_of_pages_that_were_not_asked_for() {
+    let hidden: Vec<String> = (0..1100).map(|number| format!("/private/{number}")).collect();
+    let links: Vec<&str> = ["/1", "/2", "/3"].into_iter().chain(hidden.iter().map(String::as_str)).collect();
+    let host =
+        plain_host(HOST, 3).robots("User-agent: *\nDisallow: /private/\n").page("/", page("Home", &links));
+    let field = Field::new(Site::new().host(host));
+    let job = field.crawl(HOST, &[]).good_rows()[0]["job"].clone();
+    let (hidden, fetched): (Vec<Value>, Vec<Value>) =
+        field.lines("pages.jsonl").into_iter().partition(|line| line["notFetched"].is_string());
+    assert_eq!((hidden.len(), fetched.len()), (1100, 4));
+    // As if it had been killed before the last three were written.
+    let left = fetched[..1].iter().chain(&hidden).map(|line| format!("{line}\n")).collect::<String>();
+    std::fs::write(field.file("pages.jsonl"), left).unwrap();
+    field.crawl(HOST, &[]).good_rows();
+    let mut lines = field.lines("pages.jsonl");
+    lines.retain(|line| line["recovered"] == true);
+    let told = |lines: &[Value]| lines.iter().map(|line| line["url"].clone()).collect::<Vec<_>>();
+    assert_eq!(told(&lines), told(&fetched[1..]));
+    assert!(lines.iter().all(|line| line["collection"] == job), "{lines:?}");
+}

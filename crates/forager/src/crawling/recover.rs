@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 /// Rows that are read at a time.
 const PAGE: usize = 10_000;
-/// How many lines from the end are looked for in the log: the very last may be of pages that were not asked for.
+/// How many lines of fetches from the end are looked for in the log: the very last may be of one that the queue did not
+/// take in, because its lease had run out.
 const LINES: usize = 1000;
 /// The longest line that is read; ours are shorter.
 const LONGEST_LINE: usize = 16 << 20;
@@ -58,13 +59,17 @@ impl From<FetchRow> for MadeUp {
 
 /// What is read of a line.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Line {
     at: Timestamp,
     url: String,
     collection: String,
+    /// Why it was not asked for: the log has no row of it.
+    #[serde(default)]
+    not_fetched: Option<serde::de::IgnoredAny>,
 }
 
-/// The last lines of a file that are about a job, oldest first.
+/// The last lines of a file that are about fetches of a job, oldest first.
 fn last_lines(path: &Path, job: &str) -> anyhow::Result<VecDeque<(Moment, String)>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let (mut reader, mut bytes, mut lines) = (BufReader::new(file), Vec::new(), VecDeque::new());
@@ -78,7 +83,7 @@ fn last_lines(path: &Path, job: &str) -> anyhow::Result<VecDeque<(Moment, String
         }
         // What is no line of ours is none that could be missing.
         let Ok(line) = serde_json::from_slice::<Line>(&bytes) else { continue };
-        if line.collection == job {
+        if line.collection == job && line.not_fetched.is_none() {
             lines.push_back((Moment::of(line.at), line.url));
             if lines.len() > LINES {
                 lines.pop_front();
