@@ -97,7 +97,17 @@ impl Visitor {
         let Some(at) = at.filter(|at| *at < found.expires) else { return Ok(Turn::Spent) };
         line.at = at;
         self.note_sent(leased, &url, line);
-        let answer = self.get(request(&url, leased)).await;
+        let mut answer = self.http.get(&request(&url, leased)).await;
+        if let Err(cause @ Failure::Closed { reused: true, .. }) = &answer {
+            // The server had closed the connection meanwhile, and says nothing about the page by that. Whether it has seen
+            // the request nobody knows: so it counts, and the next one keeps its distance.
+            self.log_unanswered(leased, line, cause).await?;
+            let at = self.pace.turn(url.host(), leased.least_gap, round).await;
+            let Some(at) = at.filter(|at| *at < found.expires) else { return Ok(Turn::Spent) };
+            line.at = at;
+            self.note_sent(leased, &url, line);
+            answer = self.http.get(&request(&url, leased)).await;
+        }
         if wants_rest(&answer) {
             self.pace.rest(url.host());
         }
@@ -140,6 +150,21 @@ impl Visitor {
             ..FetchRow::default()
         };
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(leased.token, row);
+    }
+
+    /// Writes down a request that came to nothing and is sent once more. Its page has no line for it.
+    async fn log_unanswered(&self, leased: &Leased, line: &PageLine, cause: &Failure) -> Result<()> {
+        let row = self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&leased.token);
+        let ended = self.clock.now();
+        let row = row.map(|row| FetchRow {
+            started: Moment::of(line.at),
+            ended: Moment::of(ended),
+            collection: String::new(),
+            result: cause.to_string(),
+            ..row
+        });
+        let notes: Vec<Note> = row.map(Note::Fetch).into_iter().collect();
+        Ok(self.frontier.note(&notes, ended).await?)
     }
 
     /// A page was reported, so that its request is in the log, and the queue knows what its host wants.
@@ -188,14 +213,6 @@ impl Visitor {
             }
         }
         Ok(told)
-    }
-
-    /// Sends a request; once more, if it went to a connection that the server had closed meanwhile.
-    async fn get(&self, request: Request) -> std::result::Result<Response, Failure> {
-        match self.http.get(&request).await {
-            Err(Failure::Closed { reused: true, .. }) => self.http.get(&request).await,
-            answer => answer,
-        }
     }
 
     async fn take_in(

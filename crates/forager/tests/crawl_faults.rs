@@ -5,8 +5,9 @@
 mod common;
 mod web;
 
-use std::io::Write as _;
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use forager_site::{Answer, Asked, Host, Site, listing};
@@ -270,4 +271,57 @@ fn a_page_whose_links_are_traps_ends() {
     assert!(counts.keys().all(|path| !path.contains("jsessionid")), "{counts:?}");
     assert!(counts.len() < 100, "{counts:?}");
     field.assert_audit();
+}
+
+/// Answers the first request of every connection, and closes it at the second, which it has read. Returns its port, and when
+/// each request came.
+fn closing() -> (u16, Arc<Mutex<Vec<(String, Instant)>>>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let (port, seen) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<_>>>::default());
+    let log = seen.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let log = log.clone();
+            std::thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                for number in 0..2 {
+                    let head: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+                    let Some(path) = head.first().and_then(|line| line.split(' ').nth(1)) else { return };
+                    log.lock().unwrap().push((path.to_owned(), Instant::now()));
+                    if number == 0 {
+                        let body = "<a href=/1>one</a> <a href=/2>two</a>";
+                        let status = if path == "/robots.txt" { "404 Not Found" } else { "200 OK" };
+                        let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/html\r\n");
+                        let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+                        stream.write_all(answer.as_bytes()).unwrap();
+                    }
+                }
+                // The reader has the other half of it.
+                let _ = stream.shutdown(std::net::Shutdown::Both);
+            });
+        }
+    });
+    (port, seen)
+}
+
+#[test]
+fn a_request_that_is_repeated_keeps_its_distance_and_is_logged() {
+    let (port, seen) = closing();
+    let field = Field::new(Site::new());
+    let start = format!("http://127.0.0.1:{port}/");
+    let command = ["crawl", &start, "--delay", "500ms", "--in-flight", "1", "--out", "pages.jsonl", "--json"];
+    let ran = field.run(&[&command[..], &["--quiet"]].concat());
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let statuses: Vec<Value> = field.lines("pages.jsonl").iter().map(|line| line["status"].clone()).collect();
+    assert_eq!(statuses, [200, 200, 200], "a page has one line");
+    let seen = seen.lock().unwrap().clone();
+    let twice =
+        ["/", "/1", "/2"].iter().filter(|path| seen.iter().filter(|(at, _)| at == *path).count() == 2);
+    assert!(twice.count() >= 2, "connections are used again, and closed: {seen:?}");
+    let least = Duration::from_millis(500) - web::TOLERANCE.unsigned_abs();
+    for pair in seen.windows(2) {
+        assert!(pair[1].1.duration_since(pair[0].1) >= least, "{seen:?}");
+    }
+    let audit = field.run(&["audit", "--json"]).good_rows();
+    assert_eq!(audit[0]["fetches"], seen.len(), "{audit:?}");
 }
