@@ -15,6 +15,7 @@ mod load;
 mod loaded;
 mod migrate;
 mod numbers;
+mod receipts;
 mod rows;
 mod schema;
 mod session;
@@ -39,6 +40,7 @@ use self::call::Attempt;
 use self::failure::Failure;
 use self::loaded::{Changes, Loaded};
 use self::numbers::{Numbered, Taken};
+use self::receipts::Receipts;
 use self::session::{Session, Statement};
 use self::shared::Shared;
 use self::view::View;
@@ -48,7 +50,7 @@ use crate::error::Result;
 use crate::moment::Moment;
 use crate::settings::Settings;
 
-/// For how long a process that ends tries to tell others of what it did.
+/// For how long a process that ends tries to tell others of what it did, and to tidy up.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A frontier in a database.
@@ -61,6 +63,7 @@ pub struct Postgres {
     numbers: [Mutex<VecDeque<i64>>; Numbered::ALL.len()],
     /// Whether numbers of a kind were taken before.
     has_taken: [AtomicBool; Numbered::ALL.len()],
+    receipts: Receipts,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -90,6 +93,7 @@ impl Postgres {
             latest: Mutex::default(),
             numbers: Default::default(),
             has_taken: Default::default(),
+            receipts: Receipts::default(),
             tasks: Vec::new(),
             shared,
         };
@@ -97,12 +101,16 @@ impl Postgres {
         Ok(store)
     }
 
-    /// Tells other processes of what they were not told yet, before this one ends.
+    /// Tells other processes of what they were not told yet, before this one ends, and tidies up.
     pub async fn close(&self) {
-        if self.shared.told.load(Ordering::Relaxed) < self.shared.heard.load(Ordering::Relaxed) {
-            // A server that does not answer keeps nobody: others look by themselves, a little later.
-            let _ = tokio::time::timeout(FAREWELL, self.shared.tell_now()).await;
-        }
+        let farewell = async {
+            if self.shared.told.load(Ordering::Relaxed) < self.shared.heard.load(Ordering::Relaxed) {
+                self.shared.tell_now().await;
+            }
+            self.clear_receipts().await
+        };
+        // A server that does not answer keeps nobody: others look by themselves, and tidy up, a little later.
+        let _ = tokio::time::timeout(FAREWELL, farewell).await;
     }
 
     /// The time that counts for a call, and a turn later than all before.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use deadpool_postgres::PoolError;
-use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
 
 use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost};
 use super::loaded::Loaded;
 use super::numbers::Taken;
+use super::receipts::Receipt;
 use super::session::Session;
 use super::view::View;
 use super::wants::Wants;
@@ -85,8 +84,9 @@ impl Postgres {
             session.roll_back().await?;
             return Ok(result);
         }
-        let written = match flush::flush(&session, &view, &BTreeSet::new()).await {
-            Ok(written) => written,
+        let receipt = self.receipts.take();
+        let is_news = match flush::flush(&session, &view, &BTreeSet::new(), Some(&receipt)).await {
+            Ok(is_news) => is_news,
             Err(failure) => {
                 if !failure.is_loss() {
                     session.roll_back().await?;
@@ -95,12 +95,12 @@ impl Postgres {
             }
         };
         numbers.keep_unused(view.changes.used);
-        self.commit(session, &written).await?;
+        self.commit(session, &receipt).await?;
         self.gave_turn(view.last_turn);
-        if written.is_news || view.changes.queues_something() {
+        if is_news || view.changes.queues_something() {
             self.shared.bell.send_modify(|count| *count += 1);
         }
-        if written.is_news {
+        if is_news {
             self.shared.heard.fetch_add(1, Ordering::Relaxed);
             self.shared.news.notify_one();
         }
@@ -206,51 +206,16 @@ impl Postgres {
     }
 
     /// Commits; when the connection is lost meanwhile, finds out what came of it.
-    async fn commit(&self, mut session: Session, written: &flush::Written) -> Result<(), Failure> {
+    async fn commit(&self, mut session: Session, receipt: &Receipt<'_>) -> Result<(), Failure> {
         match session.commit().await {
             Ok(()) => Ok(()),
             Err(cause) if is_lost(&cause) => {
                 // Others wait for a connection for the same reason.
                 drop(session);
-                if self.is_committed(&written.transaction).await? { Ok(()) } else { Err(Failure::Unsure) }
+                if self.is_committed(receipt).await? { Ok(()) } else { Err(Failure::Unsure) }
             }
             Err(cause) => Err(cause.into()),
         }
-    }
-
-    /// Whether a transaction whose end was not heard of was committed.
-    async fn is_committed(&self, transaction: &str) -> Result<bool, Failure> {
-        let mut attempt = Attempt::default();
-        loop {
-            let problem = match self.fate(transaction).await {
-                Ok(Some(is_committed)) => return Ok(is_committed),
-                Ok(None) => "it is still being committed".to_owned(),
-                Err(Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)))
-                    if is_lost(&cause) =>
-                {
-                    describe(&cause)
-                }
-                Err(failure) => return Err(failure),
-            };
-            let problem = format!("whether a change was made is not known: {problem}");
-            self.shared.pause(&mut attempt, &problem).await.map_err(Failure::Call)?;
-        }
-    }
-
-    /// Whether a transaction was committed; none if it is not through.
-    async fn fate(&self, transaction: &str) -> Result<Option<bool>, Failure> {
-        const FATE: &str = "SELECT pg_xact_status($1::text::xid8)";
-        let session = self.shared.session().await?;
-        let rows = match session.query(FATE, &[(&transaction, Type::TEXT)]).await {
-            // A server that took over knows nothing of a transaction that never reached it.
-            Err(cause) if cause.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => return Ok(Some(false)),
-            rows => rows?,
-        };
-        let fate: Option<String> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
-        Ok(match fate.as_deref() {
-            Some("in progress") => None,
-            fate => Some(fate == Some("committed")),
-        })
     }
 
     /// Decides whether a call is tried again.

@@ -80,7 +80,7 @@ impl Postgres {
         loaded.stepping = Some(stepping);
         let mut view = self.view(now, 0, &known.catalog, loaded, &Taken::new(&self.numbers));
         engine::wake(&mut view, now).map_err(Failure::Call)?;
-        flush::flush(session, &view, &queues).await?;
+        flush::flush(session, &view, &queues, None).await?;
         session.commit().await?;
         Ok(is_cut || i64::try_from(rows.len()) == Ok(MOST_WOKEN))
     }

@@ -232,8 +232,20 @@ COMMENT ON COLUMN notes.key IS 'What it is found by';
 COMMENT ON COLUMN notes.value IS 'What is kept';
 COMMENT ON INDEX notes_pkey IS 'A note by the hash of its key';
 
+CREATE TABLE receipts (
+    slot    bigint PRIMARY KEY,
+    call    bigint NOT NULL,
+    written timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 30);
+COMMENT ON TABLE receipts IS 'By which a process whose connection is lost finds out whether its last call was committed';
+COMMENT ON COLUMN receipts.slot IS 'A row that one call at a time uses';
+COMMENT ON COLUMN receipts.call IS 'The last call that used it and was committed';
+COMMENT ON COLUMN receipts.written IS 'When that was; rows of processes that are gone are removed after a week';
+COMMENT ON INDEX receipts_pkey IS 'The row of a call';
+
 -- Rows that change all the time leave dead ones behind, which every claim has to step over: they are swept soon.
 ALTER TABLE queues SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE hosts SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE entries SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE counters SET (autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
+ALTER TABLE receipts SET (autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
