@@ -38,6 +38,8 @@ pub(super) struct Call<'a> {
 pub(super) struct Attempt {
     pub(super) locks: BTreeSet<HostId>,
     pub(super) is_alone: bool,
+    /// It is not earlier than this.
+    not_before: Moment,
     /// How often others were at what could be claimed.
     pub(super) waits: u32,
     /// Failures in a row that time may mend.
@@ -63,6 +65,7 @@ impl Postgres {
         call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
     ) -> Result<R, Failure> {
         let (now, turn) = self.advance(now);
+        let now = now.max(attempt.not_before);
         let mut session = self.shared.session().await?;
         let mut numbers = Taken::new(&self.numbers);
         let first = self.first_wants((now, turn), call, &numbers);
@@ -154,7 +157,8 @@ impl Postgres {
                 let result = result.map_err(Failure::Call)?;
                 let unlocked = flush::unlocked(&how, &view)?;
                 if unlocked.is_empty() {
-                    return Ok((view, result));
+                    let later = view.loaded.advanced(now);
+                    return if later > now { Err(Failure::Behind(later)) } else { Ok((view, result)) };
                 }
                 loaded = self.lock_and_look_again(session, &how, view.loaded, unlocked).await?;
                 continue;
@@ -233,6 +237,10 @@ impl Postgres {
             }
             Failure::OthersAreAtIt => {
                 attempt.waits += 1;
+                Ok(())
+            }
+            Failure::Behind(later) => {
+                attempt.not_before = later;
                 Ok(())
             }
             Failure::Unsure => Ok(()),

@@ -115,7 +115,7 @@ pub(super) async fn host_rows(
     hosts: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
     const HOSTS: &str = "SELECT h.id, h.key, h.owner, h.state::text FROM @hosts h WHERE h.id = ANY($1)";
-    const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due \
+    const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due, q.seen \
         FROM @queues q WHERE q.host = ANY($1)";
     const LEASED: &str = "SELECT q.host, e.id, e.queue, e.leased_until FROM @queues q \
         JOIN @entries e ON e.queue = q.id AND e.state = 1 WHERE q.host = ANY($1) AND q.leased > 0";

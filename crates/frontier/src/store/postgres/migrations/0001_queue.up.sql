@@ -63,6 +63,7 @@ CREATE TABLE queues (
     at         bigint,
     first_due  bigint,
     wake_at    bigint,
+    seen       bigint NOT NULL DEFAULT 0,
     UNIQUE (collection, host)
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE queues IS 'The entries of one collection at one host';
@@ -79,6 +80,7 @@ COMMENT ON COLUMN queues.claimable IS 'Worked out: whether an entry is due and t
 COMMENT ON COLUMN queues.at IS 'Worked out: when it is claimable, in milliseconds after 1970; null if nothing is queued';
 COMMENT ON COLUMN queues.first_due IS 'Worked out: when the first entry is due that is not yet, in seconds after 1970';
 COMMENT ON COLUMN queues.wake_at IS 'Worked out: when what is worked out changes by itself, in milliseconds after 1970';
+COMMENT ON COLUMN queues.seen IS 'When it was last worked out, in milliseconds after 1970: for whoever comes next it is not earlier';
 CREATE INDEX queues_of_host ON queues (host);
 CREATE INDEX queues_claimable ON queues (collection, turn, id) WHERE claimable;
 CREATE INDEX queues_claimable_all ON queues (turn, id) WHERE claimable;
