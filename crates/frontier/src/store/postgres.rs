@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 pub use address::PostgresOptions;
@@ -152,18 +153,32 @@ impl Postgres {
 
     /// Begins a transaction that sees the latest catalog, and alone if need be.
     async fn begin(&self, session: &mut Session, is_alone: bool) -> Result<Known, Failure> {
+        let (known, []) = self.begin_with(session, is_alone, []).await?;
+        Ok(known)
+    }
+
+    /// The same, and asks something in the same trip.
+    async fn begin_with<const N: usize>(
+        &self,
+        session: &mut Session,
+        is_alone: bool,
+        asked: [Statement<'_>; N],
+    ) -> Result<(Known, [Vec<Row>; N]), Failure> {
         const SHARED: &str = "SELECT pg_advisory_xact_lock_shared($1)";
         const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
         const VERSION: &str = "SELECT version FROM @catalog";
         let lock = if is_alone { ALONE } else { SHARED };
-        // One after the other at the server: the version is read when the lock is there.
-        let statements =
-            [Statement::new(lock).with(self.shared.lock_key("calls"), Type::INT8), Statement::new(VERSION)];
-        let answers = session.begin(self.shared.options.statement_timeout, statements).await?;
-        let version = answers.last().and_then(|rows| rows.first());
-        let version: i64 = version.map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+        let lock = Statement::new(lock).with(self.shared.lock_key("calls"), Type::INT8);
+        // One after the other at the server: all is read when the lock is there.
+        let first = [lock, Statement::new(VERSION)].into_iter().chain(asked);
+        let mut answers =
+            session.begin(self.shared.options.statement_timeout, first).await?.into_iter().skip(1);
+        let version = answers.next().unwrap_or_default();
+        let version: i64 = version.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
         let known = self.known();
-        if known.version == version { Ok(known) } else { self.read_catalog(session, version).await }
+        let known =
+            if known.version == version { known } else { self.read_catalog(session, version).await? };
+        Ok((known, std::array::from_fn(|_| answers.next().unwrap_or_default())))
     }
 
     async fn read_catalog(&self, session: &Session, version: i64) -> Result<Known, Failure> {

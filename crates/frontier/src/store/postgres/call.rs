@@ -9,9 +9,9 @@ use deadpool_postgres::PoolError;
 use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost};
 use super::loaded::Loaded;
 use super::numbers::Taken;
-use super::receipts::Receipt;
 use super::session::Session;
 use super::view::View;
+use super::wake::Upcoming;
 use super::wants::Wants;
 use super::{Postgres, flush, load};
 use crate::catalog::Catalog;
@@ -69,9 +69,6 @@ impl Postgres {
         let mut session = self.shared.session().await?;
         let mut numbers = Taken::new(&self.numbers);
         let first = self.first_wants((now, turn), call, &numbers);
-        if first.wants.wake {
-            self.wake(&mut session, now).await?;
-        }
         let run = self.run(&mut session, (now, turn), attempt, call, (first, &mut numbers)).await;
         let (view, result) = match run {
             Ok(run) => run,
@@ -88,17 +85,22 @@ impl Postgres {
             return Ok(result);
         }
         let receipt = self.receipts.take();
-        let is_news = match flush::flush(&session, &view, &BTreeSet::new(), Some(&receipt)).await {
-            Ok(is_news) => is_news,
-            Err(failure) => {
-                if !failure.is_loss() {
-                    session.roll_back().await?;
-                }
+        let is_news = match flush::flush(&mut session, &view, &BTreeSet::new(), Some(&receipt)).await {
+            Err(failure) if !failure.is_loss() => {
+                session.roll_back().await?;
                 return Err(failure);
             }
+            flushed => {
+                numbers.keep_unused(view.changes.used);
+                // Others wait for a connection for the same reason, if it is lost.
+                drop(session);
+                match flushed {
+                    Ok(is_news) => is_news,
+                    Err(_) if self.is_committed(&receipt).await? => true,
+                    Err(_) => return Err(Failure::Unsure),
+                }
+            }
         };
-        numbers.keep_unused(view.changes.used);
-        self.commit(session, &receipt).await?;
         self.gave_turn(view.last_turn);
         if is_news || view.changes.queues_something() {
             self.shared.bell.send_modify(|count| *count += 1);
@@ -132,7 +134,11 @@ impl Postgres {
         call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
         (first, numbers): (First, &mut Taken<'_>),
     ) -> Result<(View, R), Failure> {
-        let known = self.begin(session, attempt.is_alone).await?;
+        let (known, upcoming) = if first.wants.wake {
+            self.begin_awake(session, now, attempt.is_alone).await?
+        } else {
+            (self.begin(session, attempt.is_alone).await?, Upcoming::default())
+        };
         let how = Call {
             settings: &self.settings,
             catalog: &known.catalog,
@@ -145,6 +151,9 @@ impl Postgres {
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
         if !attempt.is_alone && !attempt.locks.is_empty() {
             load::lock(session, &mut loaded, &attempt.locks).await?;
+        }
+        if first.wants.expired.is_some_and(|until| upcoming.is_no_expiry_by(until)) {
+            loaded.expired = Some(Vec::new());
         }
         if Arc::ptr_eq(&first.catalog, &known.catalog) {
             self.load(session, &how, &mut loaded, first.wants, numbers).await?;
@@ -207,19 +216,6 @@ impl Postgres {
         load::lock(session, &mut loaded, &hosts).await?;
         load::load(session, how, &mut loaded, read.asked).await?;
         Ok(loaded)
-    }
-
-    /// Commits; when the connection is lost meanwhile, finds out what came of it.
-    async fn commit(&self, mut session: Session, receipt: &Receipt<'_>) -> Result<(), Failure> {
-        match session.commit().await {
-            Ok(()) => Ok(()),
-            Err(cause) if is_lost(&cause) => {
-                // Others wait for a connection for the same reason.
-                drop(session);
-                if self.is_committed(receipt).await? { Ok(()) } else { Err(Failure::Unsure) }
-            }
-            Err(cause) => Err(cause.into()),
-        }
     }
 
     /// Decides whether a call is tried again.

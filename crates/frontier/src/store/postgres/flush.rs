@@ -16,12 +16,12 @@ use super::view::View;
 use crate::engine::Tx as _;
 use crate::entry::{EntryId, HostId, QueueId};
 
-/// Writes what the call changed, and works out anew what hangs on it.
+/// Writes what the call changed, works out anew what hangs on it, and commits.
 ///
 /// The order is the same for all calls, and rows of one table are taken in one order too: so nobody waits in a circle.
-/// Says whether somebody who waits may find something earlier than he thought.
+/// Commits, and says whether somebody who waits may find something earlier than he thought.
 pub(super) async fn flush(
-    session: &Session,
+    session: &mut Session,
     view: &View,
     woken: &BTreeSet<QueueId>,
     receipt: Option<&Receipt<'_>>,
@@ -46,7 +46,7 @@ pub(super) async fn flush(
     statements.extend(queues::forget(changes));
     statements.extend(records::count(view));
     statements.extend(receipt.map(Receipt::write));
-    let answers = session.run_all(&statements).await?;
+    let answers = session.commit(&statements).await?;
     let mut is_news = changes.catalog.is_some();
     for row in refreshed.and_then(|place| answers.get(place)).into_iter().flatten() {
         is_news |= row.try_get::<_, bool>(0)?;
