@@ -273,11 +273,14 @@ fn a_page_whose_links_are_traps_ends() {
     field.assert_audit();
 }
 
+/// Paths, and when each was asked for.
+type Requests = Vec<(String, Instant)>;
+
 /// Answers the first request of every connection, and closes it at the second, which it has read. Returns its port, and when
 /// each request came.
-fn closing() -> (u16, Arc<Mutex<Vec<(String, Instant)>>>) {
+fn closing() -> (u16, Arc<Mutex<Requests>>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let (port, seen) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<_>>>::default());
+    let (port, seen) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Requests>>::default());
     let log = seen.clone();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
@@ -318,7 +321,7 @@ fn a_request_that_is_repeated_keeps_its_distance_and_is_logged() {
     let twice =
         ["/", "/1", "/2"].iter().filter(|path| seen.iter().filter(|(at, _)| at == *path).count() == 2);
     assert!(twice.count() >= 2, "connections are used again, and closed: {seen:?}");
-    let least = Duration::from_millis(500) - web::TOLERANCE.unsigned_abs();
+    let least = Duration::from_millis(500).saturating_sub(web::TOLERANCE.unsigned_abs());
     for pair in seen.windows(2) {
         assert!(pair[1].1.duration_since(pair[0].1) >= least, "{seen:?}");
     }
