@@ -303,12 +303,12 @@ fn lines_are_made_up_for_after_any_number_of_pages_that_were_not_asked_for() {
         field.lines("pages.jsonl").into_iter().partition(|line| line["notFetched"].is_string());
     assert_eq!((hidden.len(), fetched.len()), (1100, 4));
     // As if it had been killed before the last three were written.
-    let left = fetched[..1].iter().chain(&hidden).map(|line| format!("{line}\n")).collect::<String>();
-    std::fs::write(field.file("pages.jsonl"), left).unwrap();
+    let left: Vec<String> = fetched[..1].iter().chain(&hidden).map(ToString::to_string).collect();
+    std::fs::write(field.file("pages.jsonl"), left.join("\n") + "\n").unwrap();
     field.crawl(HOST, &[]).good_rows();
-    let mut lines = field.lines("pages.jsonl");
-    lines.retain(|line| line["recovered"] == true);
-    let told = |lines: &[Value]| lines.iter().map(|line| line["url"].clone()).collect::<Vec<_>>();
-    assert_eq!(told(&lines), told(&fetched[1..]));
-    assert!(lines.iter().all(|line| line["collection"] == job), "{lines:?}");
+    let mut made_up = field.lines("pages.jsonl");
+    made_up.retain(|line| line["recovered"] == true);
+    let urls = |lines: &[Value]| lines.iter().map(|line| line["url"].clone()).collect::<Vec<_>>();
+    assert_eq!(urls(&made_up), urls(&fetched[1..]));
+    assert!(made_up.iter().all(|line| line["collection"] == job), "{made_up:?}");
 }
