@@ -38,6 +38,8 @@ pub struct Found {
     pub rules: Arc<Rules>,
     /// Whether the host was just asked for them, so that it has to be left alone for a while.
     pub was_asked: bool,
+    /// The requests that it took.
+    pub requests: Vec<FetchRow>,
     /// Until when they count.
     pub expires: Timestamp,
     /// Why the host is not asked at all, if no connection may lead to it.
@@ -69,7 +71,7 @@ pub struct Office {
     token: String,
     sites: Mutex<HashMap<String, Arc<AsyncMutex<Option<Known>>>>>,
     /// Two sites of one host must not forget what the other asks for.
-    wishes: AsyncMutex<()>,
+    hosts: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
 }
 
 #[derive(Clone)]
@@ -84,10 +86,17 @@ impl Known {
         now < self.expires
     }
 
-    fn found(self, was_asked: bool) -> Found {
+    fn found(self) -> Found {
         let Self { rules, expires, refused } = self;
-        Found { rules, was_asked, expires, refused }
+        Found { rules, was_asked: false, requests: Vec::new(), expires, refused }
     }
+}
+
+/// What came of asking for robots.txt.
+struct Asked {
+    copy: Copy,
+    refused: Option<Arc<str>>,
+    requests: Vec<FetchRow>,
 }
 
 /// Why robots.txt was not had.
@@ -118,7 +127,7 @@ impl Office {
             pace,
             token: product_token,
             sites: Mutex::default(),
-            wishes: AsyncMutex::default(),
+            hosts: Mutex::default(),
         }
     }
 
@@ -130,13 +139,13 @@ impl Office {
         let site = self.site(&origin);
         let mut known = site.lock().await;
         if let Some(known) = known.as_ref().filter(|known| known.counts_at(self.clock.now())) {
-            return Ok(Some(known.clone().found(false)));
+            return Ok(Some(known.clone().found()));
         }
         let (key, copy) = (note_key(&origin), kept(&*self.frontier, &origin).await?);
         let fresh = copy.as_ref().filter(|copy| copy.is_fresh(self.clock.now()));
         let was_asked = fresh.is_none();
-        let (copy, refused) = match fresh {
-            Some(copy) => (copy.clone(), None),
+        let Asked { copy, refused, requests } = match fresh {
+            Some(copy) => Asked { copy: copy.clone(), refused: None, requests: Vec::new() },
             None => match self.ask((url, turn), &key, copy.as_ref()).await? {
                 Some(asked) => asked,
                 None => return Ok(None),
@@ -144,7 +153,7 @@ impl Office {
         };
         let rules = Arc::new(copy.rules(&self.token));
         let found = known.insert(Known { rules, expires: copy.expires, refused }).clone();
-        Ok(Some(found.found(was_asked)))
+        Ok(Some(Found { was_asked, requests, ..found.found() }))
     }
 
     /// Whether the rules for a URL are known without asking its host.
@@ -155,11 +164,7 @@ impl Office {
     }
 
     fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
-        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
-        if sites.len() >= MOST_KNOWN {
-            sites.retain(|_, site| Arc::strong_count(site) > 1);
-        }
-        sites.entry(origin.to_owned()).or_default().clone()
+        lock_of(&self.sites, origin)
     }
 
     /// Asks for robots.txt, and writes down what came of it, and what it asks for. Says why, if the host may not be
@@ -169,7 +174,7 @@ impl Office {
         (url, turn): (&FetchUrl, Turn),
         key: &str,
         previous: Option<&Copy>,
-    ) -> Result<Option<(Copy, Option<Arc<str>>)>> {
+    ) -> Result<Option<Asked>> {
         let mut notes = Vec::new();
         let Some(answer) = self.follow(url, turn, &mut notes).await? else { return Ok(None) };
         let mut last_fetch = notes.iter_mut().rev().find_map(|note| match note {
@@ -183,7 +188,7 @@ impl Office {
             Err(missed) => {
                 let copy = of_answer(&missed.outcome, previous, now);
                 if missed.refused.is_some() {
-                    return Ok(Some((copy, missed.refused)));
+                    return Ok(Some(Asked { copy, refused: missed.refused, requests: Vec::new() }));
                 }
                 copy
             }
@@ -199,7 +204,8 @@ impl Office {
         }
         let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
         let (host, origin) = (url.host(), origin(url));
-        let _alone = self.wishes.lock().await;
+        let of_host = lock_of(&self.hosts, host);
+        let _alone = of_host.lock().await;
         let mut delays = Delays::of_others(&*self.frontier, host, &origin, now).await?;
         copy.keep_for_pages_every(delays.longest().max(delay).unwrap_or_default().max(turn.gap()));
         delays.add(&origin, delay, copy.expires);
@@ -215,7 +221,8 @@ impl Office {
                 self.pace.settle(&row.host);
             }
         }
-        Ok(Some((copy, None)))
+        let of_fetch = |note| if let Note::Fetch(row) = note { Some(row) } else { None };
+        Ok(Some(Asked { copy, refused: None, requests: notes.into_iter().filter_map(of_fetch).collect() }))
     }
 
     /// Follows robots.txt to where it is. The host of the page is asked in the turn of the page, for which it is not asked
@@ -324,6 +331,15 @@ impl Office {
             ..FetchRow::default()
         }
     }
+}
+
+/// What is known under a name, for one at a time. What nobody holds is forgotten when there is too much of it.
+fn lock_of<T: Default>(known: &Mutex<HashMap<String, Arc<AsyncMutex<T>>>>, name: &str) -> Arc<AsyncMutex<T>> {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= MOST_KNOWN {
+        known.retain(|_, one| Arc::strong_count(one) > 1);
+    }
+    known.entry(name.to_owned()).or_default().clone()
 }
 
 fn outcome(response: &Response, now: Timestamp) -> Outcome<'_> {

@@ -264,12 +264,16 @@ impl<'c> Shift<'c> {
             let worker = self.leave_place(over.leased.token);
             match over.turn? {
                 Turn::Reported(visited) => {
-                    let Visited { report, line, skipped } = *visited;
+                    let Visited { report, line, skipped, robots } = *visited;
+                    tell_robots(watcher, robots, worker);
                     let line = PageLine { worker, ..line };
                     reports.push(report);
                     lines.push((line, skipped, over.leased.rule));
                 }
-                Turn::Spent => spent.push(over.leased.token),
+                Turn::Spent(robots) => {
+                    tell_robots(watcher, robots, worker);
+                    spent.push(over.leased.token);
+                }
             }
         }
         let (frontier, now) = (&self.crawler.frontier, self.crawler.clock.now());
@@ -324,6 +328,13 @@ impl<'c> Shift<'c> {
         frontier.note(&self.crawler.visitor.take_unreported(), now).await?;
         frontier.release(&std::mem::take(&mut self.under_way), now).await?;
         Ok(())
+    }
+}
+
+/// Tells of requests for robots.txt.
+fn tell_robots(watcher: &mut dyn Watcher, robots: Vec<PageLine>, worker: usize) {
+    for line in robots {
+        watcher.robots(&PageLine { worker, ..line });
     }
 }
 

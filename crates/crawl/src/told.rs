@@ -140,6 +140,8 @@ impl Found {
 pub trait Watcher: Send {
     /// A page was fetched, and reported to the queue. Says what was found on it.
     fn page(&mut self, page: &PageLine, found: &[Found]);
+    /// A robots.txt was asked for. Told only where it is asked how pages were come to.
+    fn robots(&mut self, _line: &PageLine) {}
     /// How many fetches are under way.
     fn under_way(&mut self, _count: usize) {}
     /// Nothing can be fetched now, and why.

@@ -17,8 +17,8 @@ const MOST_HOPS: usize = 1_000;
 /// The way to a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
-    /// A letter for each hop from the seed, as Heritrix has them: L a link, R a redirect, M a sitemap or what it lists, X
-    /// anything else.
+    /// A letter for each hop from the seed, as Heritrix has them: L a link, R a redirect, M a sitemap or what it lists, P a
+    /// robots.txt that goes before, X anything else.
     pub hops: String,
     /// The page that it was found on.
     pub via: Option<String>,

@@ -19,7 +19,7 @@ use crate::pace::{Pace, Round};
 use crate::reading::{self, Come, Reading};
 use crate::robots::{self, Office};
 use crate::told::{Found, NotFetched, PageLine};
-use crate::trail::Trails;
+use crate::trail::{Trail, Trails};
 
 /// What visits need.
 pub(crate) struct Visitor {
@@ -46,8 +46,8 @@ pub enum Turn {
     /// The page was fetched, or must not be.
     Reported(Box<Visited>),
     /// The page was not asked for, and has to wait for another turn: this one was spent on robots.txt, or the host has
-    /// asked for a pause meanwhile.
-    Spent,
+    /// asked for a pause meanwhile. With the requests for robots.txt, if anybody wants to know.
+    Spent(Vec<PageLine>),
 }
 
 /// A page that had its turn.
@@ -59,6 +59,8 @@ pub struct Visited {
     pub line: PageLine,
     /// Links that the queue is not shown.
     pub skipped: Vec<Found>,
+    /// Requests for robots.txt that it took, if anybody wants to know.
+    pub robots: Vec<PageLine>,
 }
 
 impl Visitor {
@@ -68,8 +70,9 @@ impl Visitor {
             report: Report { token: leased.token.0, ..Report::default() },
             line: begin(leased, self.clock.now()),
             skipped: Vec::new(),
+            robots: Vec::new(),
         });
-        let Visited { report, line, .. } = &mut *visited;
+        let Visited { report, line, robots, .. } = &mut *visited;
         if let Some(trails) = &self.trails {
             line.trail = trails.to(&leased.collection, &leased.url, self.clock.now()).await?;
         }
@@ -82,10 +85,15 @@ impl Visitor {
             }
         };
         let turn = robots::Turn { least_gap: leased.least_gap, round };
-        let Some(found) = self.office.rules(&url, turn).await? else { return Ok(Turn::Spent) };
+        let Some(found) = self.office.rules(&url, turn).await? else {
+            return Ok(Turn::Spent(Vec::new()));
+        };
+        if self.trails.is_some() {
+            *robots = robots_lines(line, &found.requests);
+        }
         let ruling = found.rules.verdict(&url);
         if found.was_asked && found.refused.is_none() && !is_out_of_reach(&ruling) {
-            return Ok(Turn::Spent);
+            return Ok(Turn::Spent(visited.robots));
         }
         line.robots = ruling.to_string();
         if let Some(not_fetched) = obstacle(&found, &ruling) {
@@ -94,7 +102,9 @@ impl Visitor {
         }
         let at = self.pace.turn(url.host(), leased.least_gap, round).await;
         // Rules that have run out while the page waited may have been read anew by another.
-        let Some(at) = at.filter(|at| *at < found.expires) else { return Ok(Turn::Spent) };
+        let Some(at) = at.filter(|at| *at < found.expires) else {
+            return Ok(Turn::Spent(visited.robots));
+        };
         line.at = at;
         self.note_sent(leased, &url, line);
         let mut answer = self.http.get(&request(&url, leased)).await;
@@ -103,7 +113,9 @@ impl Visitor {
             // the request nobody knows: so it counts, and the next one keeps its distance.
             self.log_unanswered(leased, line, cause).await?;
             let at = self.pace.turn(url.host(), leased.least_gap, round).await;
-            let Some(at) = at.filter(|at| *at < found.expires) else { return Ok(Turn::Spent) };
+            let Some(at) = at.filter(|at| *at < found.expires) else {
+                return Ok(Turn::Spent(visited.robots));
+            };
             line.at = at;
             self.note_sent(leased, &url, line);
             answer = self.http.get(&request(&url, leased)).await;
@@ -220,7 +232,7 @@ impl Visitor {
         response: &Response,
         (url, leased): (&FetchUrl, &Leased),
         options: &PageOptions,
-        Visited { report, line, skipped }: &mut Visited,
+        Visited { report, line, skipped, .. }: &mut Visited,
     ) -> Result<()> {
         line.status = Some(response.status);
         line.is_rate_limited = matches!(response.status, 429 | 503);
@@ -330,6 +342,30 @@ fn begin(leased: &Leased, now: Timestamp) -> PageLine {
         priority: f64::from(leased.priority.thousandths()) / 1000.0,
         ..PageLine::default()
     }
+}
+
+/// The requests for the robots.txt of a page, as lines of their own: what goes before it, and where that redirects to.
+fn robots_lines(page: &PageLine, requests: &[FetchRow]) -> Vec<PageLine> {
+    let mut trail = Trail { hops: format!("{}P", page.trail.hops), via: Some(page.url.clone()) };
+    let line = |row: &FetchRow| {
+        let next = Trail { hops: format!("{}R", trail.hops), via: Some(row.url.clone()) };
+        let status = row.result.parse().ok();
+        PageLine {
+            at: row.started.timestamp(),
+            url: row.url.clone(),
+            status,
+            error: status.is_none().then(|| row.result.clone()),
+            collection: page.collection.clone(),
+            seed: page.seed.clone(),
+            depth: page.depth,
+            bytes: row.bytes,
+            wire_bytes: row.bytes,
+            took: millis(row.ended.timestamp(), row.started.timestamp()),
+            trail: std::mem::replace(&mut trail, next),
+            ..PageLine::default()
+        }
+    };
+    requests.iter().map(line).collect()
 }
 
 fn request(url: &FetchUrl, leased: &Leased) -> Request {

@@ -17,7 +17,8 @@ fn field() -> Field {
         Answer::xml(listing::sitemap([(asked.url(HOST, "/listed"), None), (asked.url(HOST, "/1"), None)]))
     };
     let host = Host::new(HOST)
-        .made("/robots.txt", |asked: &forager_site::Asked<'_>| {
+        .page("/robots.txt", Answer::redirect(302, "/rules.txt"))
+        .made("/rules.txt", |asked: &forager_site::Asked<'_>| {
             Answer::text(format!("Sitemap: {}\n", asked.url(HOST, "/old-map.xml")))
         })
         .page("/old-map.xml", Answer::redirect(301, "/sitemap.xml"))
@@ -53,6 +54,8 @@ fn trails(field: &Field) -> BTreeMap<String, (String, String)> {
 #[test]
 fn each_line_says_how_the_page_was_come_to_also_after_a_restart() {
     let want = [
+        ("/robots.txt", "P", "/"),
+        ("/rules.txt", "PR", "/robots.txt"),
         ("/", "-", "-"),
         ("/1", "L", "/"),
         ("/2", "LL", "/1"),

@@ -191,7 +191,7 @@ fn a_change_of_which_not_all_is_told_says_so() {
         assert_eq!((lines.len(), &lines[100]), (101, &json!("[20 more]")), "{list}");
         assert_eq!(lines[99], format!("Rule 99 of edition {edition} holds for everybody."), "{list}");
     }
-    assert_eq!(field.lines("seen.jsonl"), [row.clone()]);
+    assert_eq!(field.lines("seen.jsonl"), *std::slice::from_ref(row));
     let events = field.run(&["events", "--json"]).good_rows();
     assert_eq!(events[0]["event"]["changed"]["difference"]["added"][100], "[20 more]", "{events:?}");
 }

@@ -194,10 +194,12 @@ impl View {
                 write_line(skipped, &Skipped { url, page, seed_url, depth, reason: rule, ts })?;
             }
         }
-        if let Some(log) = &mut self.files.log {
-            log.write_all(format!("{}\n", log::line(page)).as_bytes())?;
-        }
-        Ok(())
+        self.log(page)
+    }
+
+    fn log(&mut self, page: &PageLine) -> io::Result<()> {
+        let Some(log) = &mut self.files.log else { return Ok(()) };
+        log.write_all(format!("{}\n", log::line(page)).as_bytes())
     }
 
     fn flush(&mut self) {
@@ -305,6 +307,12 @@ impl Watcher for View {
         }
         if self.flushed.elapsed() >= FLUSH_EVERY {
             self.flush();
+        }
+    }
+
+    fn robots(&mut self, line: &PageLine) {
+        if let Err(cause) = self.log(line) {
+            self.trouble.get_or_insert(cause);
         }
     }
 
