@@ -14,8 +14,10 @@
 pub mod audit;
 pub mod clock;
 mod config;
+mod obstacle;
 mod options;
 mod pace;
+mod places;
 pub mod reading;
 pub mod robots;
 mod run;

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::{CrawlConfig, Result};
 use crate::options::OptionsOf;
 use crate::pace::{Pace, Round};
+use crate::places::Places;
 use crate::robots::Office;
 use crate::told::{Found, NotFetched, PageLine, Watcher};
 use crate::trail::Trails;
@@ -146,7 +147,7 @@ struct Shift<'c> {
     work: &'c Work,
     under_way: Vec<Token>,
     /// Which of the places for fetches are taken, and by whom.
-    places: Vec<Option<Token>>,
+    places: Places,
     visits: JoinSet<()>,
     sender: mpsc::UnboundedSender<Over>,
     over: mpsc::UnboundedReceiver<Over>,
@@ -169,7 +170,7 @@ impl<'c> Shift<'c> {
             crawler,
             work,
             under_way: Vec::new(),
-            places: Vec::new(),
+            places: Places::default(),
             visits: JoinSet::new(),
             sender,
             over,
@@ -226,27 +227,12 @@ impl<'c> Shift<'c> {
         let options = self.options.get(&leased.collection, leased.seed.as_deref());
         let (visitor, sender) = (self.crawler.visitor.clone(), self.sender.clone());
         self.under_way.push(leased.token);
-        self.take_place(leased.token);
+        self.places.take(leased.token);
         self.visits.spawn(async move {
             let turn = visitor.visit(&leased, round, &options).await;
             // Whoever would read this is gone only when the crawl has ended.
             let _ = sender.send(Over { leased, turn });
         });
-    }
-
-    /// Gives a page the first place that is free.
-    fn take_place(&mut self, token: Token) {
-        match self.places.iter_mut().find(|place| place.is_none()) {
-            Some(free) => *free = Some(token),
-            None => self.places.push(Some(token)),
-        }
-    }
-
-    /// The place of a page, from 1 on, which is free now.
-    fn leave_place(&mut self, token: Token) -> usize {
-        let Some(index) = self.places.iter().position(|place| *place == Some(token)) else { return 0 };
-        self.places[index] = None;
-        index + 1
     }
 
     /// Reports what is over, all of it together.
@@ -261,7 +247,7 @@ impl<'c> Shift<'c> {
         let (mut reports, mut lines, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         for over in std::mem::take(&mut self.finished) {
             self.under_way.retain(|token| *token != over.leased.token);
-            let worker = self.leave_place(over.leased.token);
+            let worker = self.places.leave(over.leased.token);
             match over.turn? {
                 Turn::Reported(visited) => {
                     let Visited { report, line, skipped, robots } = *visited;

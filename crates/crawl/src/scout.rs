@@ -14,10 +14,11 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::config::Result;
+use crate::obstacle::{is_rate_limited, obstacle};
 use crate::pace::Pace;
 use crate::robots::{Found, Office, Turn};
 use crate::told::NotFetched;
-use crate::visit::{is_rate_limited, obstacle, wants_rest};
+use crate::visit::wants_rest;
 
 /// How many redirects are followed.
 const MOST_REDIRECTS: usize = 10;

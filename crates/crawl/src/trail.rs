@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use forager_frontier::Frontier;
 use forager_frontier::entry::How;
+use forager_frontier::verbs::FetchRow;
 use jiff::Timestamp;
 
 use crate::config::Result;
+use crate::told::PageLine;
 
 /// How many pages are kept in mind: those that were just fetched are those that others are found on.
 const MOST_KNOWN: usize = 20_000;
@@ -77,4 +79,28 @@ fn letter(how: How) -> Option<char> {
         How::Sitemap | How::Listing => Some('M'),
         How::Other => Some('X'),
     }
+}
+
+/// The requests for the robots.txt of a page, as lines of their own: what goes before it, and where that redirects to.
+pub(crate) fn robots_lines(page: &PageLine, requests: &[FetchRow]) -> Vec<PageLine> {
+    let mut trail = Trail { hops: format!("{}P", page.trail.hops), via: Some(page.url.clone()) };
+    let line = |row: &FetchRow| {
+        let next = Trail { hops: format!("{}R", trail.hops), via: Some(row.url.clone()) };
+        let status = row.result.parse().ok();
+        PageLine {
+            at: row.started.timestamp(),
+            url: row.url.clone(),
+            status,
+            error: status.is_none().then(|| row.result.clone()),
+            collection: page.collection.clone(),
+            seed: page.seed.clone(),
+            depth: page.depth,
+            bytes: row.bytes,
+            wire_bytes: row.bytes,
+            took: row.ended.millisecond().saturating_sub(row.started.millisecond()),
+            trail: std::mem::replace(&mut trail, next),
+            ..PageLine::default()
+        }
+    };
+    requests.iter().map(line).collect()
 }

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
-use forager_fetch::robots::{LastTry, Rules, Ruling};
 use forager_fetch::sitemap::{Problem, Trouble};
 use forager_frontier::entry::{How, Token};
 use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, kept_text, text_key};
@@ -14,12 +13,13 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::config::Result;
+use crate::obstacle::{is_out_of_reach, keep_from, obstacle};
 use crate::options::PageOptions;
 use crate::pace::{Pace, Round};
 use crate::reading::{self, Come, Reading};
 use crate::robots::{self, Office};
 use crate::told::{Found, NotFetched, PageLine};
-use crate::trail::{Trail, Trails};
+use crate::trail::{Trails, robots_lines};
 
 /// What visits need.
 pub(crate) struct Visitor {
@@ -279,45 +279,6 @@ impl Visitor {
     }
 }
 
-/// Why a page must not be asked for, if so.
-pub(crate) fn obstacle(found: &robots::Found, ruling: &Ruling) -> Option<NotFetched> {
-    match ruling.allowed {
-        _ if found.refused.is_some() => Some(NotFetched::AddressRefused),
-        true => None,
-        false if is_out_of_reach(ruling) => Some(NotFetched::RobotsUnreachable),
-        false => Some(NotFetched::Robots),
-    }
-}
-
-/// Tells that a page was not asked for, why, and where that is from.
-fn keep_from(
-    report: &mut Report,
-    line: &mut PageLine,
-    not_fetched: NotFetched,
-    found: &robots::Found,
-    url: &FetchUrl,
-) {
-    line.not_fetched = Some(not_fetched);
-    line.is_rate_limited = is_rate_limited(&found.rules);
-    if let Some(refused) = &found.refused {
-        report.error = Some(FetchError::Address);
-        line.robots = String::from("not asked for");
-        line.error = Some(refused.to_string());
-        line.rule = refused.clone();
-        return;
-    }
-    let (error, until) = match not_fetched {
-        NotFetched::Robots => (FetchError::Robots, "counts until"),
-        NotFetched::RobotsUnreachable | NotFetched::AddressRefused => {
-            (FetchError::Unreachable, "is asked for again at")
-        }
-    };
-    report.error = Some(error);
-    line.error = Some(line.robots.clone());
-    let (source, expires) = (robots::robots_url(url), Moment::of(found.expires));
-    line.rule = format!("{not_fetched}: {}; {source} {until} {expires}", line.robots).into();
-}
-
 /// Whether the queue will leave a host alone after this answer.
 pub(crate) fn wants_rest(answer: &std::result::Result<Response, Failure>) -> bool {
     match answer {
@@ -344,30 +305,6 @@ fn begin(leased: &Leased, now: Timestamp) -> PageLine {
     }
 }
 
-/// The requests for the robots.txt of a page, as lines of their own: what goes before it, and where that redirects to.
-fn robots_lines(page: &PageLine, requests: &[FetchRow]) -> Vec<PageLine> {
-    let mut trail = Trail { hops: format!("{}P", page.trail.hops), via: Some(page.url.clone()) };
-    let line = |row: &FetchRow| {
-        let next = Trail { hops: format!("{}R", trail.hops), via: Some(row.url.clone()) };
-        let status = row.result.parse().ok();
-        PageLine {
-            at: row.started.timestamp(),
-            url: row.url.clone(),
-            status,
-            error: status.is_none().then(|| row.result.clone()),
-            collection: page.collection.clone(),
-            seed: page.seed.clone(),
-            depth: page.depth,
-            bytes: row.bytes,
-            wire_bytes: row.bytes,
-            took: millis(row.ended.timestamp(), row.started.timestamp()),
-            trail: std::mem::replace(&mut trail, next),
-            ..PageLine::default()
-        }
-    };
-    requests.iter().map(line).collect()
-}
-
 fn request(url: &FetchUrl, leased: &Leased) -> Request {
     let mut request = Request::new(url.clone());
     request.etag.clone_from(&leased.validators.etag);
@@ -385,15 +322,6 @@ fn come(leased: &Leased) -> Come {
 fn listing(page: &FetchUrl, text: &str) -> Option<Link> {
     let url = page.join(text).ok()?;
     Some(Link { url: url.as_str().to_owned(), how: How::Listing, ..Link::default() })
-}
-
-/// Whether robots.txt cannot be had because whoever has it wants to be asked less.
-pub(crate) fn is_rate_limited(rules: &Rules) -> bool {
-    matches!(rules, Rules::Unreachable { last: LastTry::Status(429 | 503), .. })
-}
-
-fn is_out_of_reach(ruling: &Ruling) -> bool {
-    matches!(ruling.why, forager_fetch::robots::Why::Unreachable { .. })
 }
 
 fn kind(failure: &Failure) -> FetchError {

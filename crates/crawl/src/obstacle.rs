@@ -1,0 +1,58 @@
+//! Why a page must not be asked for.
+
+use forager_core::url::FetchUrl;
+use forager_fetch::robots::{LastTry, Rules, Ruling, Why};
+use forager_frontier::Moment;
+use forager_frontier::verbs::{FetchError, Report};
+
+use crate::robots;
+use crate::told::{NotFetched, PageLine};
+
+/// Why a page must not be asked for, if so.
+pub(crate) fn obstacle(found: &robots::Found, ruling: &Ruling) -> Option<NotFetched> {
+    match ruling.allowed {
+        _ if found.refused.is_some() => Some(NotFetched::AddressRefused),
+        true => None,
+        false if is_out_of_reach(ruling) => Some(NotFetched::RobotsUnreachable),
+        false => Some(NotFetched::Robots),
+    }
+}
+
+/// Tells that a page was not asked for, why, and where that is from.
+pub(crate) fn keep_from(
+    report: &mut Report,
+    line: &mut PageLine,
+    not_fetched: NotFetched,
+    found: &robots::Found,
+    url: &FetchUrl,
+) {
+    line.not_fetched = Some(not_fetched);
+    line.is_rate_limited = is_rate_limited(&found.rules);
+    if let Some(refused) = &found.refused {
+        report.error = Some(FetchError::Address);
+        line.robots = String::from("not asked for");
+        line.error = Some(refused.to_string());
+        line.rule = refused.clone();
+        return;
+    }
+    let (error, until) = match not_fetched {
+        NotFetched::Robots => (FetchError::Robots, "counts until"),
+        NotFetched::RobotsUnreachable | NotFetched::AddressRefused => {
+            (FetchError::Unreachable, "is asked for again at")
+        }
+    };
+    report.error = Some(error);
+    line.error = Some(line.robots.clone());
+    let (source, expires) = (robots::robots_url(url), Moment::of(found.expires));
+    line.rule = format!("{not_fetched}: {}; {source} {until} {expires}", line.robots).into();
+}
+
+/// Whether robots.txt cannot be had because whoever has it wants to be asked less.
+pub(crate) fn is_rate_limited(rules: &Rules) -> bool {
+    matches!(rules, Rules::Unreachable { last: LastTry::Status(429 | 503), .. })
+}
+
+/// Whether nobody can tell what is allowed.
+pub(crate) fn is_out_of_reach(ruling: &Ruling) -> bool {
+    matches!(ruling.why, Why::Unreachable { .. })
+}

@@ -1,0 +1,38 @@
+//! The places that fetches have while they are under way: in a log, the number of a worker.
+
+use forager_frontier::entry::Token;
+
+/// Which places are taken, and by whom. There are as many as fetches were ever under way at once.
+#[derive(Debug, Default)]
+pub(crate) struct Places(Vec<Option<Token>>);
+
+impl Places {
+    /// Gives a page the first place that is free.
+    pub(crate) fn take(&mut self, token: Token) {
+        match self.0.iter_mut().find(|place| place.is_none()) {
+            Some(free) => *free = Some(token),
+            None => self.0.push(Some(token)),
+        }
+    }
+
+    /// The place of a page, from 1 on, which is free now; 0 if it has none.
+    pub(crate) fn leave(&mut self, token: Token) -> usize {
+        let Some(index) = self.0.iter().position(|place| *place == Some(token)) else { return 0 };
+        self.0[index] = None;
+        index + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_place_that_is_free_is_taken() {
+        let mut places = Places::default();
+        [1, 2, 3].map(Token).into_iter().for_each(|token| places.take(token));
+        assert_eq!((places.leave(Token(2)), places.leave(Token(2)), places.leave(Token(9))), (2, 0, 0));
+        places.take(Token(4));
+        assert_eq!([1, 4, 3].map(|token| places.leave(Token(token))), [1, 2, 3]);
+    }
+}
