@@ -90,6 +90,9 @@ mod tests {
 
     const BAD: &[u8] = b"\xff\xfe";
 
+    /// A batch in pieces, the name and the URLs that are left of it.
+    type Case = (&'static str, Vec<Vec<u8>>, &'static str, &'static [&'static str]);
+
     /// A field with a length.
     fn field(tag: u8, content: &[u8]) -> Vec<u8> {
         let len = u8::try_from(content.len()).ok().filter(|len| *len < 0x80);
@@ -125,7 +128,6 @@ mod tests {
         let good = field(2, &url(b"good"));
         let bad = field(2, &url(BAD));
         let id = field(1, b"b");
-        type Case = (&'static str, Vec<Vec<u8>>, &'static str, &'static [&'static str]);
         let cases: [Case; 5] = [
             (
                 "one item is bad",

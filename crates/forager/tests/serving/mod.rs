@@ -118,6 +118,11 @@ pub(crate) fn of_queue(key: &str, most: u32) -> GetParams {
     GetParams { key: key.into(), max_urls_per_queue: most, item, ..one_of_each() }
 }
 
+/// Those of a crawl, of one queue or of all.
+pub(crate) fn of_crawl(crawl: &str, key: &str, most: u32) -> GetParams {
+    GetParams { item: Some(Of::CrawlId(crawl.into())), ..of_queue(key, most) }
+}
+
 pub(crate) async fn get(client: &mut UrlFrontierClient<Channel>, params: GetParams) -> Vec<String> {
     let mut answers = client.get_ur_ls(params).await.unwrap().into_inner();
     let mut urls = Vec::new();

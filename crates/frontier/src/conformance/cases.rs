@@ -142,6 +142,7 @@ macro_rules! conformance_suite {
 
             $crate::conformance_cases! { $new_place, clients,
                 what_is_said_of_a_url_holds_whatever_was_before,
+                what_is_said_is_in_the_log_once_for_a_collection,
                 a_word_ends_the_lease,
                 what_has_no_collection_or_key_is_told_so,
                 a_lease_keeps_to_so_many_hosts_and_passes_over_busy_ones,
