@@ -18,7 +18,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-on_both_stores![
+on_every_store![
     an_item_that_cannot_be_read_is_skipped_and_the_stream_goes_on,
     a_batch_is_skipped_as_far_as_it_cannot_be_read,
 ];
