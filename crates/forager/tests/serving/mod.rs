@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+pub(crate) mod lasting;
+
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
