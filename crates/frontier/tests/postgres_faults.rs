@@ -178,6 +178,28 @@ fn a_commit_that_was_cut_off_is_made_again() {
     });
 }
 
+/// Rows by which commits are looked up are no more than there are calls at a time, and go with their process.
+#[test]
+fn receipts_do_not_pile_up() {
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    let store = schema.connect(Settings::default());
+    apart(async move {
+        let name = &schema.options.schema;
+        let receipts = format!("SELECT count(*) FROM {name}.receipts");
+        let gone =
+            format!("INSERT INTO {name}.receipts VALUES (1, 1, now() - interval '8 days'), (2, 1, now())");
+        begin(&store).await;
+        for number in 0..10 {
+            store.discover(&[page(number, 1)], start().timestamp()).await.unwrap();
+        }
+        assert_eq!(sql(&url, &receipts).await, ["1"], "one call at a time was made");
+        sql(&url, &gone).await;
+        store.close().await;
+        assert_eq!(sql(&url, &receipts).await, ["1"], "that of another that may still be asked for is left");
+    });
+}
+
 #[test]
 fn a_statement_that_takes_too_long_is_tried_again_as_long_as_there_is_patience() {
     let mut schema = InSchema::new();

@@ -18,7 +18,7 @@ use forager_core::scope::Profile;
 use forager_core::scope::extent::Kind as Scope;
 use forager_core::time::Interval;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind, Limits};
-use forager_frontier::verbs::{Link, NewJob, Page};
+use forager_frontier::verbs::{Item, LeaseRequest, Link, NewJob, Page, Put, Word};
 use forager_frontier::{Frontier, Moment, Postgres, PostgresOptions, Settings};
 
 /// Hosts that may be asked at any time, so that whatever is queued can be claimed.
@@ -247,5 +247,33 @@ fn nothing_is_lost_of_collections_that_are_added_at_the_same_time() {
                 catalog.rows().collections.iter().map(|collection| collection.number).collect();
             assert_eq!((catalog.rows().collections.len(), numbers.len()), (8 * EACH, 8 * EACH));
         }
+    });
+}
+
+/// One whose clock is ahead has made ready what is not due yet for the other: for the queue, time does not go back.
+#[test]
+fn time_does_not_go_back_at_a_host() {
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    let stores = [(); 2].map(|()| schema.connect(Settings::default()));
+    apart(async move {
+        let [ahead, behind] = &stores;
+        let due = start().after_millis(60_000);
+        let plain = Change::AddCollection(CollectionSpec::new("c", Kind::Plain));
+        ahead.configure(&[plain], start().timestamp()).await.unwrap();
+        let items = ["https://a.example/", "https://b.example/"].map(|url| Item {
+            url: url.to_owned(),
+            word: Word::Due(due),
+            ..Item::default()
+        });
+        let put = Put { collection: "c".to_owned(), items: items.into() };
+        ahead.put(&[put], start().timestamp()).await.unwrap();
+        let lease = async |store: &Postgres, now: Moment| {
+            store.lease(&LeaseRequest::default(), now.timestamp()).await.unwrap()
+        };
+        let first = lease(ahead, due).await.leased.remove(0);
+        let second = lease(behind, start()).await.leased.remove(0);
+        assert_ne!(first.url, second.url);
+        assert_eq!(second.until, first.until, "it was leased at the time that the other was at");
     });
 }

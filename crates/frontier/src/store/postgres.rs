@@ -15,6 +15,7 @@ mod load;
 mod loaded;
 mod migrate;
 mod numbers;
+mod receipts;
 mod rows;
 mod schema;
 mod session;
@@ -29,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 pub use address::PostgresOptions;
@@ -39,6 +41,7 @@ use self::call::Attempt;
 use self::failure::Failure;
 use self::loaded::{Changes, Loaded};
 use self::numbers::{Numbered, Taken};
+use self::receipts::Receipts;
 use self::session::{Session, Statement};
 use self::shared::Shared;
 use self::view::View;
@@ -48,7 +51,7 @@ use crate::error::Result;
 use crate::moment::Moment;
 use crate::settings::Settings;
 
-/// For how long a process that ends tries to tell others of what it did.
+/// For how long a process that ends tries to tell others of what it did, and to tidy up.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A frontier in a database.
@@ -61,6 +64,7 @@ pub struct Postgres {
     numbers: [Mutex<VecDeque<i64>>; Numbered::ALL.len()],
     /// Whether numbers of a kind were taken before.
     has_taken: [AtomicBool; Numbered::ALL.len()],
+    receipts: Receipts,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -90,6 +94,7 @@ impl Postgres {
             latest: Mutex::default(),
             numbers: Default::default(),
             has_taken: Default::default(),
+            receipts: Receipts::default(),
             tasks: Vec::new(),
             shared,
         };
@@ -97,12 +102,16 @@ impl Postgres {
         Ok(store)
     }
 
-    /// Tells other processes of what they were not told yet, before this one ends.
+    /// Tells other processes of what they were not told yet, before this one ends, and tidies up.
     pub async fn close(&self) {
-        if self.shared.told.load(Ordering::Relaxed) < self.shared.heard.load(Ordering::Relaxed) {
-            // A server that does not answer keeps nobody: others look by themselves, a little later.
-            let _ = tokio::time::timeout(FAREWELL, self.shared.tell_now()).await;
-        }
+        let farewell = async {
+            if self.shared.told.load(Ordering::Relaxed) < self.shared.heard.load(Ordering::Relaxed) {
+                self.shared.tell_now().await;
+            }
+            self.clear_receipts().await
+        };
+        // A server that does not answer keeps nobody: others look by themselves, and tidy up, a little later.
+        let _ = tokio::time::timeout(FAREWELL, farewell).await;
     }
 
     /// The time that counts for a call, and a turn later than all before.
@@ -144,18 +153,32 @@ impl Postgres {
 
     /// Begins a transaction that sees the latest catalog, and alone if need be.
     async fn begin(&self, session: &mut Session, is_alone: bool) -> Result<Known, Failure> {
+        let (known, []) = self.begin_with(session, is_alone, []).await?;
+        Ok(known)
+    }
+
+    /// The same, and asks something in the same trip.
+    async fn begin_with<const N: usize>(
+        &self,
+        session: &mut Session,
+        is_alone: bool,
+        asked: [Statement<'_>; N],
+    ) -> Result<(Known, [Vec<Row>; N]), Failure> {
         const SHARED: &str = "SELECT pg_advisory_xact_lock_shared($1)";
         const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
         const VERSION: &str = "SELECT version FROM @catalog";
         let lock = if is_alone { ALONE } else { SHARED };
-        // One after the other at the server: the version is read when the lock is there.
-        let statements =
-            [Statement::new(lock).with(self.shared.lock_key("calls"), Type::INT8), Statement::new(VERSION)];
-        let answers = session.begin(self.shared.options.statement_timeout, statements).await?;
-        let version = answers.last().and_then(|rows| rows.first());
-        let version: i64 = version.map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+        let lock = Statement::new(lock).with(self.shared.lock_key("calls"), Type::INT8);
+        // One after the other at the server: all is read when the lock is there.
+        let first = [lock, Statement::new(VERSION)].into_iter().chain(asked);
+        let mut answers =
+            session.begin(self.shared.options.statement_timeout, first).await?.into_iter().skip(1);
+        let version = answers.next().unwrap_or_default();
+        let version: i64 = version.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
         let known = self.known();
-        if known.version == version { Ok(known) } else { self.read_catalog(session, version).await }
+        let known =
+            if known.version == version { known } else { self.read_catalog(session, version).await? };
+        Ok((known, std::array::from_fn(|_| answers.next().unwrap_or_default())))
     }
 
     async fn read_catalog(&self, session: &Session, version: i64) -> Result<Known, Failure> {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use deadpool_postgres::PoolError;
-use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
 
 use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost};
 use super::loaded::Loaded;
 use super::numbers::Taken;
 use super::session::Session;
 use super::view::View;
+use super::wake::Upcoming;
 use super::wants::Wants;
 use super::{Postgres, flush, load};
 use crate::catalog::Catalog;
@@ -39,6 +38,8 @@ pub(super) struct Call<'a> {
 pub(super) struct Attempt {
     pub(super) locks: BTreeSet<HostId>,
     pub(super) is_alone: bool,
+    /// It is not earlier than this.
+    not_before: Moment,
     /// How often others were at what could be claimed.
     pub(super) waits: u32,
     /// Failures in a row that time may mend.
@@ -64,12 +65,10 @@ impl Postgres {
         call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
     ) -> Result<R, Failure> {
         let (now, turn) = self.advance(now);
+        let now = now.max(attempt.not_before);
         let mut session = self.shared.session().await?;
         let mut numbers = Taken::new(&self.numbers);
         let first = self.first_wants((now, turn), call, &numbers);
-        if first.wants.wake {
-            self.wake(&mut session, now).await?;
-        }
         let run = self.run(&mut session, (now, turn), attempt, call, (first, &mut numbers)).await;
         let (view, result) = match run {
             Ok(run) => run,
@@ -85,22 +84,28 @@ impl Postgres {
             session.roll_back().await?;
             return Ok(result);
         }
-        let written = match flush::flush(&session, &view, &BTreeSet::new()).await {
-            Ok(written) => written,
-            Err(failure) => {
-                if !failure.is_loss() {
-                    session.roll_back().await?;
-                }
+        let receipt = self.receipts.take();
+        let is_news = match flush::flush(&mut session, &view, &BTreeSet::new(), Some(&receipt)).await {
+            Err(failure) if !failure.is_loss() => {
+                session.roll_back().await?;
                 return Err(failure);
             }
+            flushed => {
+                numbers.keep_unused(view.changes.used);
+                // Others wait for a connection for the same reason, if it is lost.
+                drop(session);
+                match flushed {
+                    Ok(is_news) => is_news,
+                    Err(_) if self.is_committed(&receipt).await? => true,
+                    Err(_) => return Err(Failure::Unsure),
+                }
+            }
         };
-        numbers.keep_unused(view.changes.used);
-        self.commit(session, &written).await?;
         self.gave_turn(view.last_turn);
-        if written.is_news || view.changes.queues_something() {
+        if is_news || view.changes.queues_something() {
             self.shared.bell.send_modify(|count| *count += 1);
         }
-        if written.is_news {
+        if is_news {
             self.shared.heard.fetch_add(1, Ordering::Relaxed);
             self.shared.news.notify_one();
         }
@@ -129,7 +134,11 @@ impl Postgres {
         call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
         (first, numbers): (First, &mut Taken<'_>),
     ) -> Result<(View, R), Failure> {
-        let known = self.begin(session, attempt.is_alone).await?;
+        let (known, upcoming) = if first.wants.wake {
+            self.begin_awake(session, now, attempt.is_alone).await?
+        } else {
+            (self.begin(session, attempt.is_alone).await?, Upcoming::default())
+        };
         let how = Call {
             settings: &self.settings,
             catalog: &known.catalog,
@@ -143,6 +152,9 @@ impl Postgres {
         if !attempt.is_alone && !attempt.locks.is_empty() {
             load::lock(session, &mut loaded, &attempt.locks).await?;
         }
+        if first.wants.expired.is_some_and(|until| upcoming.is_no_expiry_by(until)) {
+            loaded.expired = Some(Vec::new());
+        }
         if Arc::ptr_eq(&first.catalog, &known.catalog) {
             self.load(session, &how, &mut loaded, first.wants, numbers).await?;
         }
@@ -154,7 +166,8 @@ impl Postgres {
                 let result = result.map_err(Failure::Call)?;
                 let unlocked = flush::unlocked(&how, &view)?;
                 if unlocked.is_empty() {
-                    return Ok((view, result));
+                    let later = view.loaded.advanced(now);
+                    return if later > now { Err(Failure::Behind(later)) } else { Ok((view, result)) };
                 }
                 loaded = self.lock_and_look_again(session, &how, view.loaded, unlocked).await?;
                 continue;
@@ -205,54 +218,6 @@ impl Postgres {
         Ok(loaded)
     }
 
-    /// Commits; when the connection is lost meanwhile, finds out what came of it.
-    async fn commit(&self, mut session: Session, written: &flush::Written) -> Result<(), Failure> {
-        match session.commit().await {
-            Ok(()) => Ok(()),
-            Err(cause) if is_lost(&cause) => {
-                // Others wait for a connection for the same reason.
-                drop(session);
-                if self.is_committed(&written.transaction).await? { Ok(()) } else { Err(Failure::Unsure) }
-            }
-            Err(cause) => Err(cause.into()),
-        }
-    }
-
-    /// Whether a transaction whose end was not heard of was committed.
-    async fn is_committed(&self, transaction: &str) -> Result<bool, Failure> {
-        let mut attempt = Attempt::default();
-        loop {
-            let problem = match self.fate(transaction).await {
-                Ok(Some(is_committed)) => return Ok(is_committed),
-                Ok(None) => "it is still being committed".to_owned(),
-                Err(Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)))
-                    if is_lost(&cause) =>
-                {
-                    describe(&cause)
-                }
-                Err(failure) => return Err(failure),
-            };
-            let problem = format!("whether a change was made is not known: {problem}");
-            self.shared.pause(&mut attempt, &problem).await.map_err(Failure::Call)?;
-        }
-    }
-
-    /// Whether a transaction was committed; none if it is not through.
-    async fn fate(&self, transaction: &str) -> Result<Option<bool>, Failure> {
-        const FATE: &str = "SELECT pg_xact_status($1::text::xid8)";
-        let session = self.shared.session().await?;
-        let rows = match session.query(FATE, &[(&transaction, Type::TEXT)]).await {
-            // A server that took over knows nothing of a transaction that never reached it.
-            Err(cause) if cause.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => return Ok(Some(false)),
-            rows => rows?,
-        };
-        let fate: Option<String> = rows.first().map(|row| row.try_get(0)).transpose()?.flatten();
-        Ok(match fate.as_deref() {
-            Some("in progress") => None,
-            fate => Some(fate == Some("committed")),
-        })
-    }
-
     /// Decides whether a call is tried again.
     pub(super) async fn retry(&self, attempt: &mut Attempt, failure: Failure) -> Result<()> {
         match failure {
@@ -268,6 +233,10 @@ impl Postgres {
             }
             Failure::OthersAreAtIt => {
                 attempt.waits += 1;
+                Ok(())
+            }
+            Failure::Behind(later) => {
+                attempt.not_before = later;
                 Ok(())
             }
             Failure::Unsure => Ok(()),

@@ -8,6 +8,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::entry::HostId;
 use crate::error::Error;
+use crate::moment::Moment;
 
 /// Why a call has to run again, or cannot.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(super) enum Failure {
     NotAlone,
     /// Others hold all that could be claimed.
     OthersAreAtIt,
+    /// What the call changes was changed at a later time.
+    Behind(Moment),
     /// The connection was lost while a transaction was being committed.
     Unsure,
     /// The call itself failed.

@@ -10,28 +10,22 @@ use std::collections::BTreeSet;
 use super::call::Call;
 use super::failure::Failure;
 use super::loaded::EntryRow;
-use super::session::{Session, Statement};
+use super::receipts::Receipt;
+use super::session::Session;
 use super::view::View;
 use crate::engine::Tx as _;
 use crate::entry::{EntryId, HostId, QueueId};
 
-/// What came of writing.
-pub(super) struct Written {
-    /// Whether somebody who waits may find something earlier than he thought.
-    pub(super) is_news: bool,
-    /// The number of the transaction, by which its fate can be asked for.
-    pub(super) transaction: String,
-}
-
-/// Writes what the call changed, and works out anew what hangs on it.
+/// Writes what the call changed, works out anew what hangs on it, and commits.
 ///
 /// The order is the same for all calls, and rows of one table are taken in one order too: so nobody waits in a circle.
+/// Commits, and says whether somebody who waits may find something earlier than he thought.
 pub(super) async fn flush(
-    session: &Session,
+    session: &mut Session,
     view: &View,
     woken: &BTreeSet<QueueId>,
-) -> Result<Written, Failure> {
-    const TRANSACTION: &str = "SELECT pg_current_xact_id()::text";
+    receipt: Option<&Receipt<'_>>,
+) -> Result<bool, Failure> {
     let changes = &view.changes;
     let mut statements = Vec::new();
     if let Some(catalog) = &changes.catalog {
@@ -51,15 +45,13 @@ pub(super) async fn flush(
     statements.extend(records::clear(changes));
     statements.extend(queues::forget(changes));
     statements.extend(records::count(view));
-    statements.push(Statement::new(TRANSACTION));
-    let answers = session.run_all(&statements).await?;
-    let last = answers.last().and_then(|rows| rows.first());
-    let transaction = last.map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+    statements.extend(receipt.map(Receipt::write));
+    let answers = session.commit(&statements).await?;
     let mut is_news = changes.catalog.is_some();
     for row in refreshed.and_then(|place| answers.get(place)).into_iter().flatten() {
         is_news |= row.try_get::<_, bool>(0)?;
     }
-    Ok(Written { is_news, transaction })
+    Ok(is_news)
 }
 
 /// The hosts whose rows or entries are changed.

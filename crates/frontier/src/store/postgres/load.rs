@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::{Needed, Numbered};
 use super::rows::{self, entry_id, host_id, int, moment_of_millis, queue_id};
-use super::session::Session;
+use super::session::{Session, Statement};
 use super::wants::Wants;
 use crate::catalog::Kind;
 use crate::entry::{CollectionId, HostId, QueueId};
@@ -30,7 +30,7 @@ pub(super) async fn load(
     wants: Wants,
 ) -> Result<Needed, Failure> {
     let mut hosts = BTreeSet::new();
-    if let Some(until) = wants.expired {
+    if let Some(until) = wants.expired.filter(|_| loaded.expired.is_none()) {
         claims::expired(session, call, loaded, until, &mut hosts).await?;
     }
     if let Some((wanted, count)) = &wants.claims {
@@ -72,13 +72,15 @@ pub(super) async fn lock(
     loaded: &mut Loaded,
     hosts: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    const LOCK: &str = "SELECT h.id FROM @hosts h WHERE h.id = ANY($1) ORDER BY h.id FOR UPDATE";
-    let numbers = host_numbers(hosts);
-    let rows = session.query(LOCK, &[(&numbers, Type::INT4_ARRAY)]).await?;
-    for row in rows {
+    for row in session.run_all(&[lock_them(hosts)]).await?.iter().flatten() {
         loaded.locked.insert(host_id(row.try_get(0)?));
     }
     Ok(())
+}
+
+fn lock_them<'a>(hosts: &BTreeSet<HostId>) -> Statement<'a> {
+    const LOCK: &str = "SELECT h.id FROM @hosts h WHERE h.id = ANY($1) ORDER BY h.id FOR UPDATE";
+    Statement::new(LOCK).with(host_numbers(hosts), Type::INT4_ARRAY)
 }
 
 fn host_numbers(hosts: &BTreeSet<HostId>) -> Vec<i32> {
@@ -115,7 +117,7 @@ pub(super) async fn host_rows(
     hosts: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
     const HOSTS: &str = "SELECT h.id, h.key, h.owner, h.state::text FROM @hosts h WHERE h.id = ANY($1)";
-    const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due \
+    const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due, q.seen \
         FROM @queues q WHERE q.host = ANY($1)";
     const LEASED: &str = "SELECT q.host, e.id, e.queue, e.leased_until FROM @queues q \
         JOIN @entries e ON e.queue = q.id AND e.state = 1 WHERE q.host = ANY($1) AND q.leased > 0";

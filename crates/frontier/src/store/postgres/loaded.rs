@@ -45,6 +45,8 @@ pub(super) struct QueueRow {
     pub(super) counts: Counts,
     /// When the first entry is due that is not yet.
     pub(super) first_due: Option<Moment>,
+    /// When it was last changed.
+    pub(super) seen: Moment,
 }
 
 /// Entries in an order, from the first one on.
@@ -156,6 +158,13 @@ impl Loaded {
     pub(super) fn can_lock(&self, hosts: &BTreeSet<HostId>) -> bool {
         let last = self.locked.iter().max();
         last.is_none_or(|last| hosts.first().is_none_or(|first| first > last))
+    }
+
+    /// The time that counts for a call that says it is `now`: hosts that it changes may have been changed by one whose
+    /// clock is a little ahead, or who did not have to wait as long.
+    pub(super) fn advanced(&self, now: Moment) -> Moment {
+        let locked = self.queues.values().filter(|queue| self.locked.contains(&queue.host));
+        locked.map(|queue| queue.seen.advanced(now)).max().unwrap_or(now)
     }
 }
 

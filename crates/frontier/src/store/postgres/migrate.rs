@@ -148,7 +148,7 @@ impl Shared {
         } else if target == 0 {
             self.clear_away(session).await?;
         }
-        session.commit().await?;
+        session.commit(&[]).await?;
         Ok(step.map(|(migration, _)| *migration))
     }
 

@@ -195,6 +195,7 @@ pub(super) fn queue(row: &Row) -> Result<(QueueId, QueueRow), Failure> {
         host: host_id(row.try_get(2)?),
         counts: [count(3)?, count(4)?, count(5)?, count(6)?],
         first_due: row.try_get::<_, Option<i64>>(7)?.map(moment_of_second),
+        seen: moment_of_millis(row.try_get(8)?),
     };
     Ok((queue_id(row.try_get(0)?), queue))
 }

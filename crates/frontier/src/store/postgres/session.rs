@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Error as PgError, Row};
+use tokio_postgres::{Error as PgError, Row, Statement as Prepared};
 
 /// A value of a statement, and its type.
 pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -78,11 +78,12 @@ impl Session {
         self.connection.as_ref().expect("the session has its connection")
     }
 
-    /// Begins a transaction, whose statements take no longer than this, and runs the first ones of it.
-    pub(super) async fn begin<const N: usize>(
+    /// Begins a transaction, whose statements take no longer than this, and runs the first ones of it; returns their
+    /// answers.
+    pub(super) async fn begin<'a>(
         &mut self,
         timeout: Duration,
-        first: [Statement<'_>; N],
+        first: impl IntoIterator<Item = Statement<'a>>,
     ) -> Result<Vec<Vec<Row>>, PgError> {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
         // For this transaction only: a pooler may give the next one to another connection. Every statement of a call
@@ -97,13 +98,17 @@ impl Session {
         self.is_open = true;
         let settings = Statement::new(SETTINGS).with(timeout.as_millis().to_string(), Type::TEXT);
         let statements: Vec<_> = [Statement::new(BEGIN), settings].into_iter().chain(first).collect();
-        self.run_all(&statements).await
+        Ok(self.run_all(&statements).await?.split_off(2))
     }
 
-    pub(super) async fn commit(&mut self) -> Result<(), PgError> {
-        self.connection().batch_execute("COMMIT").await?;
+    /// Runs the last statements of the transaction and commits, all in one trip. After one that fails the server commits
+    /// nothing, and says so of that one.
+    pub(super) async fn commit(&mut self, last: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, PgError> {
+        let prepared = self.prepare(last).await?;
+        let commit = self.connection().batch_execute("COMMIT");
+        let (answers, ()) = futures_util::future::try_join(self.answers(last, &prepared), commit).await?;
         self.is_open = false;
-        Ok(())
+        Ok(answers)
     }
 
     pub(super) async fn roll_back(&mut self) -> Result<(), PgError> {
@@ -131,12 +136,26 @@ impl Session {
 
     /// Runs statements one after the other, without waiting for the answer of one before the next is sent.
     pub(super) async fn run_all(&self, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, PgError> {
+        let prepared = self.prepare(statements).await?;
+        self.answers(statements, &prepared).await
+    }
+
+    /// The statements as the server knows them; none where it is not to keep them.
+    async fn prepare(&self, statements: &[Statement<'_>]) -> Result<Vec<Prepared>, PgError> {
         let mut prepared = Vec::new();
         for statement in statements.iter().filter(|_| self.prepares) {
             let types: Vec<Type> = statement.values.iter().map(|(_, kind)| kind.clone()).collect();
             let text = self.statements.text(statement.text);
             prepared.push(self.connection().prepare_typed_cached(&text, &types).await?);
         }
+        Ok(prepared)
+    }
+
+    async fn answers(
+        &self,
+        statements: &[Statement<'_>],
+        prepared: &[Prepared],
+    ) -> Result<Vec<Vec<Row>>, PgError> {
         let answers = statements.iter().enumerate().map(|(place, statement)| {
             let prepared = prepared.get(place);
             async move {

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::call::Call;
 use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::Taken;
-use super::rows::{self, int, millis, queue_id};
+use super::rows::{self, int, millis, moment_of_millis, queue_id};
 use super::session::{Session, Statement};
 use super::wants::Wants;
-use super::{Postgres, flush, load};
+use super::{Known, Postgres, flush, load};
 use crate::engine;
 use crate::entry::{EntryId, QueueId};
 use crate::moment::Moment;
@@ -21,15 +22,54 @@ const MOST_WOKEN: i64 = 500;
 /// How many entries are, so that a million that are due at once take no statement longer than it may.
 const MOST_ENTRIES: i64 = 10_000;
 
+/// What happens by itself next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Upcoming {
+    /// When the first queue is to be woken.
+    wake_at: Option<Moment>,
+    /// When the first lease runs out; none if that was not asked for.
+    expiry: Option<Moment>,
+}
+
+impl Upcoming {
+    const ASK: &str = "SELECT \
+        (SELECT q.wake_at FROM @queues q WHERE q.wake_at IS NOT NULL ORDER BY q.wake_at LIMIT 1), \
+        coalesce((SELECT e.leased_until FROM @entries e WHERE e.state = 1 ORDER BY e.leased_until LIMIT 1), $1)";
+
+    fn of(row: &Row) -> Result<Self, Failure> {
+        let wake_at: Option<i64> = row.try_get(0)?;
+        let expiry = Some(moment_of_millis(row.try_get(1)?));
+        Ok(Self { wake_at: wake_at.map(moment_of_millis), expiry })
+    }
+
+    /// Whether no lease runs out by then, for sure.
+    pub(super) fn is_no_expiry_by(&self, until: Moment) -> bool {
+        self.expiry.is_some_and(|expiry| expiry > until)
+    }
+}
+
 impl Postgres {
-    /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
-    pub(super) async fn wake(&self, session: &mut Session, now: Moment) -> Result<(), Failure> {
-        const ANY: &str = "SELECT 1 FROM @queues q WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT 1";
-        let time = millis(now);
-        let mut is_more = !session.query(ANY, &[(&time, Type::INT8)]).await?.is_empty();
-        while is_more {
-            is_more = self.wake_some(session, now).await?;
+    /// Begins a transaction before which all was woken that is due by now.
+    pub(super) async fn begin_awake(
+        &self,
+        session: &mut Session,
+        now: Moment,
+        is_alone: bool,
+    ) -> Result<(Known, Upcoming), Failure> {
+        let ask = Statement::new(Upcoming::ASK).with(millis(Moment::NEVER), Type::INT8);
+        let (known, [rows]) = self.begin_with(session, is_alone, [ask]).await?;
+        let upcoming = rows.first().map(Upcoming::of).transpose()?.unwrap_or_default();
+        if upcoming.wake_at.is_none_or(|wake_at| wake_at > now) {
+            return Ok((known, upcoming));
         }
+        session.roll_back().await?;
+        self.wake(session, now).await?;
+        Ok((self.begin(session, is_alone).await?, Upcoming::default()))
+    }
+
+    /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
+    async fn wake(&self, session: &mut Session, now: Moment) -> Result<(), Failure> {
+        while self.wake_some(session, now).await? {}
         Ok(())
     }
 
@@ -80,8 +120,7 @@ impl Postgres {
         loaded.stepping = Some(stepping);
         let mut view = self.view(now, 0, &known.catalog, loaded, &Taken::new(&self.numbers));
         engine::wake(&mut view, now).map_err(Failure::Call)?;
-        flush::flush(session, &view, &queues).await?;
-        session.commit().await?;
+        flush::flush(session, &view, &queues, None).await?;
         Ok(is_cut || i64::try_from(rows.len()) == Ok(MOST_WOKEN))
     }
 }

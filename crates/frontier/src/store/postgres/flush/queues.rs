@@ -88,7 +88,7 @@ pub(super) fn change_hosts<'a>(changes: &Changes) -> Result<Option<Statement<'a>
 pub(super) fn refresh<'a>(view: &View, queues: &BTreeSet<QueueId>) -> Option<Statement<'a>> {
     const REFRESH: &str = "UPDATE @queues q SET turn = n.turn, queued = n.queued, leased = n.leased, done = n.done, \
             failed = n.failed, ready = n.ready, claimable = n.ready AND n.opens <= $8, at = n.at, \
-            first_due = n.first_due, \
+            first_due = n.first_due, seen = $8, \
             wake_at = least(CASE WHEN n.ready AND n.opens <= $8 THEN NULL ELSE n.at END, n.first_due * 1000, n.step) \
         FROM (SELECT w.id, w.turn, w.opens, o.at AS old_at, o.queued + w.queued AS queued, o.leased + w.leased AS leased, \
                 o.done + w.done AS done, o.failed + w.failed AS failed, s.ready, s.first_due, s.step, \

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::super::call::Call;
 use super::super::failure::Failure;
 use super::super::loaded::{Claims, EntryRow, Loaded};
 use super::super::rows::{self, askable, host_id, int, millis, queue_id, standing, text};
-use super::super::session::Session;
+use super::super::session::{Session, Statement};
 use super::super::wants::Wants;
 use super::heads::ready;
-use super::lock;
+use super::lock_them;
 use crate::engine::Wanted;
 use crate::entry::{HostId, Lease, QueueId};
 use crate::moment::Moment;
@@ -75,14 +76,28 @@ pub(super) async fn expired(
 
 /// Queues that can be claimed, in the order of their turns; their hosts are locked.
 macro_rules! claim {
-    ($which:literal, $limit:literal, $how:literal) => {
+    ($from:expr, $which:literal, $limit:literal, $how:literal) => {
         concat!(
-            "SELECT q.id, q.host, q.turn FROM @queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable AND ",
+            "SELECT q.id, q.host, q.turn FROM ",
+            $from,
+            "@queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable",
             $which,
             " ORDER BY q.turn, q.id LIMIT ",
             $limit,
             " FOR UPDATE OF h",
             $how
+        )
+    };
+}
+
+/// The first queues of some collections, which may have few of those that there are.
+macro_rules! first_of_some {
+    ($depth:literal) => {
+        concat!(
+            "unnest($1::int4[]) c (collection) CROSS JOIN LATERAL (SELECT f.id FROM @queues f \
+                WHERE f.claimable AND f.collection = c.collection ORDER BY f.turn, f.id LIMIT ",
+            $depth,
+            ") f CROSS JOIN "
         )
     };
 }
@@ -96,23 +111,11 @@ pub(super) async fn claim(
     count: usize,
     hosts: &mut BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    const OF_KEY: &str = claim!("q.collection = ANY($1) AND h.key = $3", "$2", " SKIP LOCKED");
-    const OF_ONE: &str = claim!("q.collection = $1", "$2", " SKIP LOCKED");
-    const OF_MANY: &str = claim!("q.collection = ANY($1)", "$2", " SKIP LOCKED");
-    let limit = i64::try_from(count).unwrap_or(i64::MAX);
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     if call.waits_for_others && loaded.locked.is_empty() {
         wait(session, &collections, wanted.key.as_deref()).await?;
     }
-    let limit = (&limit as _, Type::INT8);
-    let all = (&collections as _, Type::INT4_ARRAY);
-    // Each has a statement of its own, for one with a condition that may not apply goes through all hosts.
-    let rows = match (&collections[..], &wanted.key) {
-        ([], _) => Vec::new(),
-        (_, Some(key)) => session.query(OF_KEY, &[all, limit, (&askable(key), Type::TEXT)]).await?,
-        ([only], None) => session.query(OF_ONE, &[(only, Type::INT4), limit]).await?,
-        (_, None) => session.query(OF_MANY, &[all, limit]).await?,
-    };
+    let rows = claimable(session, call, &collections, wanted.key.as_deref(), count).await?;
     let mut claims = Claims { asked: count, last: None, is_all: rows.len() < count };
     let mut queues = BTreeSet::new();
     for row in &rows {
@@ -130,15 +133,62 @@ pub(super) async fn claim(
         .await
 }
 
+/// The queues to claim. Each case has a statement of its own, for one with a condition that may not apply goes through
+/// all there is.
+async fn claimable(
+    session: &Session,
+    call: &Call<'_>,
+    collections: &[i32],
+    key: Option<&str>,
+    count: usize,
+) -> Result<Vec<Row>, Failure> {
+    const OF_KEY: &str = claim!("", " AND q.collection = ANY($1) AND h.key = $3", "$2", " SKIP LOCKED");
+    const OF_ONE: &str = claim!("", " AND q.collection = $1", "$2", " SKIP LOCKED");
+    const OF_ALL: &str = claim!("", "", "$1", " SKIP LOCKED");
+    let limit = i64::try_from(count).unwrap_or(i64::MAX);
+    let limit = (&limit as _, Type::INT8);
+    let are_all = collections.len() == call.catalog.rows().collections.len();
+    Ok(match (collections, key) {
+        ([], _) => Vec::new(),
+        (_, Some(key)) => {
+            let key = askable(key);
+            session.query(OF_KEY, &[(&collections, Type::INT4_ARRAY), limit, (&key, Type::TEXT)]).await?
+        }
+        ([only], None) => session.query(OF_ONE, &[(only, Type::INT4), limit]).await?,
+        (_, None) if are_all => session.query(OF_ALL, &[limit]).await?,
+        (_, None) => of_some(session, collections, count).await?,
+    })
+}
+
+/// The queues to claim of some collections: the first of each, and more of them where others are at those.
+async fn of_some(session: &Session, collections: &[i32], count: usize) -> Result<Vec<Row>, Failure> {
+    const OF_SOME: &str = claim!(first_of_some!("$3"), " AND q.id = f.id", "$2", " SKIP LOCKED");
+    const ARE_MORE: &str = "SELECT 1 FROM unnest($1::int4[]) c (collection) CROSS JOIN LATERAL (\
+        SELECT 1 FROM @queues q WHERE q.claimable AND q.collection = c.collection \
+        ORDER BY q.turn, q.id OFFSET $2 LIMIT 1) m LIMIT 1";
+    let limit = i64::try_from(count).unwrap_or(i64::MAX);
+    let all = (&collections as _, Type::INT4_ARRAY);
+    let mut depth = limit;
+    loop {
+        let rows = session.query(OF_SOME, &[all.clone(), (&limit, Type::INT8), (&depth, Type::INT8)]).await?;
+        if rows.len() >= count
+            || session.query(ARE_MORE, &[all.clone(), (&depth, Type::INT8)]).await?.is_empty()
+        {
+            return Ok(rows);
+        }
+        depth = depth.saturating_mul(8);
+    }
+}
+
 /// Waits until one of those is through who hold what can be claimed; nothing is held meanwhile that they could be
 /// waiting for.
 async fn wait(session: &Session, collections: &[i32], key: Option<&str>) -> Result<(), Failure> {
-    const OF_KEY: &str = claim!("q.collection = ANY($1) AND h.key = $2", "1", "");
-    const OF_MANY: &str = claim!("q.collection = ANY($1)", "1", "");
+    const OF_KEY: &str = claim!("", " AND q.collection = ANY($1) AND h.key = $2", "1", "");
+    const OF_SOME: &str = claim!(first_of_some!("1"), " AND q.id = f.id", "1", "");
     let all = (&collections as _, Type::INT4_ARRAY);
     match key {
         Some(key) => session.query(OF_KEY, &[all, (&askable(key), Type::TEXT)]).await?,
-        None => session.query(OF_MANY, &[all]).await?,
+        None => session.query(OF_SOME, &[all]).await?,
     };
     Ok(())
 }
@@ -175,20 +225,22 @@ pub(super) async fn tokens(
     );
     let numbers: Vec<i64> = wants.tokens.iter().filter_map(|token| i64::try_from(token.0).ok()).collect();
     let param = [(&numbers as _, Type::INT8_ARRAY)];
+    let mut first = Vec::new();
     if !call.is_alone {
         let mut found = BTreeSet::new();
         for row in session.query(WHICH, &param).await? {
             found.insert(host_id(row.try_get(0)?));
         }
         found.retain(|host| !loaded.locked.contains(host));
-        if loaded.can_lock(&found) {
-            lock(session, loaded, &found).await?;
-        } else {
+        if !loaded.can_lock(&found) {
             return Err(Failure::NotLocked(found));
         }
+        first.push(lock_them(&found));
+        loaded.locked.extend(found);
     }
+    first.push(Statement::new(LEASED).with(numbers, Type::INT8_ARRAY));
     loaded.tokens.extend(wants.tokens.iter().map(|token| (*token, None)));
-    for row in &session.query(LEASED, &param).await? {
+    for row in session.run_all(&first).await?.pop().iter().flatten() {
         hosts.insert(host_id(row.try_get("host")?));
         let (id, row) = rows::entry(row, true)?;
         if let Some(lease) = row.lease {

@@ -63,6 +63,7 @@ CREATE TABLE queues (
     at         bigint,
     first_due  bigint,
     wake_at    bigint,
+    seen       bigint NOT NULL DEFAULT 0,
     UNIQUE (collection, host)
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE queues IS 'The entries of one collection at one host';
@@ -79,6 +80,7 @@ COMMENT ON COLUMN queues.claimable IS 'Worked out: whether an entry is due and t
 COMMENT ON COLUMN queues.at IS 'Worked out: when it is claimable, in milliseconds after 1970; null if nothing is queued';
 COMMENT ON COLUMN queues.first_due IS 'Worked out: when the first entry is due that is not yet, in seconds after 1970';
 COMMENT ON COLUMN queues.wake_at IS 'Worked out: when what is worked out changes by itself, in milliseconds after 1970';
+COMMENT ON COLUMN queues.seen IS 'When it was last worked out, in milliseconds after 1970: for whoever comes next it is not earlier';
 CREATE INDEX queues_of_host ON queues (host);
 CREATE INDEX queues_claimable ON queues (collection, turn, id) WHERE claimable;
 CREATE INDEX queues_claimable_all ON queues (turn, id) WHERE claimable;
@@ -232,8 +234,20 @@ COMMENT ON COLUMN notes.key IS 'What it is found by';
 COMMENT ON COLUMN notes.value IS 'What is kept';
 COMMENT ON INDEX notes_pkey IS 'A note by the hash of its key';
 
+CREATE TABLE receipts (
+    slot    bigint PRIMARY KEY,
+    call    bigint NOT NULL,
+    written timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 30);
+COMMENT ON TABLE receipts IS 'By which a process whose connection is lost finds out whether its last call was committed';
+COMMENT ON COLUMN receipts.slot IS 'A row that one call at a time uses';
+COMMENT ON COLUMN receipts.call IS 'The last call that used it and was committed';
+COMMENT ON COLUMN receipts.written IS 'When that was; rows of processes that are gone are removed after a week';
+COMMENT ON INDEX receipts_pkey IS 'The row of a call';
+
 -- Rows that change all the time leave dead ones behind, which every claim has to step over: they are swept soon.
 ALTER TABLE queues SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE hosts SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE entries SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE counters SET (autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
+ALTER TABLE receipts SET (autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
