@@ -18,7 +18,7 @@ use crate::world::{Recorder, World, audit, counted};
 const HOST: &str = "rules.demo";
 
 /// Longer than anything takes that works: whoever asks for nothing but robots.txt would go on for ever.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A host whose rules are good for five minutes, the least that is kept.
 fn host(robots: impl Fn() -> Answer + Send + Sync + 'static) -> Host {
