@@ -5,6 +5,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::postgres::{InSchema, apart, sql};
@@ -65,6 +66,47 @@ fn an_idle_worker_hears_at_once_of_what_another_process_adds() {
 fn an_idle_worker_that_cannot_be_told_looks_now_and_then() {
     let took = time_to_hear(InSchema::new());
     assert!(took < Duration::from_secs(20), "it took {took:?}");
+}
+
+/// Workers of as many processes who have nothing to do, and then something: each asks when it is told, and not before.
+#[test]
+fn sixty_four_idle_workers_are_quiet() {
+    const WORKERS: usize = 64;
+    let mut schema = InSchema::new();
+    schema.options.listens = true;
+    schema.options.connections = 1;
+    apart(async move {
+        let busy = schema.connect(Settings::default());
+        begin(&busy).await;
+        let (calls, found) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..WORKERS {
+            let (store, calls, found) = (schema.connect(Settings::default()), calls.clone(), found.clone());
+            tokio::spawn(async move {
+                let mut bell = store.arrivals();
+                loop {
+                    bell.borrow_and_update();
+                    let answer = store.lease(&request(), start().timestamp()).await.unwrap();
+                    calls.fetch_add(1, Ordering::Relaxed);
+                    found.fetch_add(answer.leased.len(), Ordering::Relaxed);
+                    bell.changed().await.unwrap();
+                }
+            });
+        }
+        // Until all have heard that they are listening, and that there is nothing.
+        let quiet = async || loop {
+            let before = calls.load(Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            if calls.load(Ordering::Relaxed) == before && before >= WORKERS {
+                return before;
+            }
+        };
+        let before = quiet().await;
+        add(&busy).await;
+        let asked = quiet().await - before;
+        assert_eq!(found.load(Ordering::Relaxed), 1, "one of them got what was added");
+        // That it was added, and that it was leased: both may be news.
+        assert!((WORKERS..=WORKERS * 3).contains(&asked), "{WORKERS} workers asked {asked} times");
+    });
 }
 
 /// The connection that listens is cut: news come again after a while.

@@ -311,6 +311,62 @@ async fn many_tasks_of_one_statement_are_counted_together() {
     }
 }
 
+/// One statement, with far more queues than are counted at a time.
+#[tokio::test]
+async fn tasks_of_many_hosts_in_one_statement_are_all_counted() {
+    let mut beside = Beside::with_job(Order::Fifo).await;
+    beside
+        .sql
+        .batch_execute(
+            "INSERT INTO domains (name) SELECT 'h' || n || '.example' FROM generate_series(1, 700) n; \
+             INSERT INTO pages (domain_id, path) SELECT id, '/p' || n FROM domains, generate_series(1, 2) n \
+                 WHERE name LIKE 'h%'; \
+             INSERT INTO tasks (job_id, page_id) SELECT 'acme', id FROM pages WHERE job_id IS NULL ORDER BY path, id",
+        )
+        .await
+        .unwrap();
+    beside.is_sound().await;
+    assert_eq!(beside.told("total_pages", "FROM jobs").await, ["1401"]);
+    beside.now += jiff::SignedDuration::from_secs(10);
+    let all = forager_frontier::verbs::LeaseRequest { max: 2000, ..Default::default() };
+    let leased = beside.store.lease(&all, beside.now).await.unwrap().leased;
+    assert_eq!(leased.len(), 701, "one of each host");
+}
+
+/// A page that no job has yet is given to two at the same time: each has it, and nobody fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_can_be_given_to_two_jobs_at_once() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    beside.start("other", "https://other.example/", Order::Hierarchy).await;
+    let pages = "INSERT INTO domains (name) VALUES ('h.example'); \
+        INSERT INTO pages (domain_id, path) SELECT id, '/' || n FROM domains, generate_series(1, 40) n \
+            WHERE name = 'h.example'";
+    beside.sql.batch_execute(pages).await.unwrap();
+    let loose: Vec<i32> = beside
+        .rows("SELECT id FROM pages WHERE job_id IS NULL ORDER BY id", &[])
+        .await
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    let mut callers = tokio::task::JoinSet::new();
+    for job in ["acme", "other"] {
+        let (client, loose) = (beside.another().await, loose.clone());
+        callers.spawn(async move {
+            for page in loose {
+                let task = format!("INSERT INTO tasks (job_id, page_id) VALUES ('{job}', {page})");
+                client.batch_execute(&task).await.unwrap();
+            }
+        });
+    }
+    callers.join_all().await;
+    beside.is_sound().await;
+    assert_eq!(
+        beside.told("job_id, count(*)", "FROM tasks WHERE path <> '/' GROUP BY job_id ORDER BY job_id").await,
+        ["acme 40", "other 40"]
+    );
+    assert_eq!(beside.told("count(*)", "FROM pages WHERE job_id IS NULL").await, ["0"]);
+}
+
 /// Some add by SQL while others claim and report: nobody fails, and nothing is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sql_and_workers_do_not_get_in_each_others_way() {
@@ -438,6 +494,10 @@ async fn what_sql_cannot_do_is_refused_in_plain_words() {
         (
             "UPDATE pages SET priority_score = 1.001 WHERE path = '/a'",
             "priority_score is 1.001 and has to be from 0 to 1",
+        ),
+        (
+            "UPDATE pages SET priority_score = 0.9 WHERE job_id = 'risky'",
+            "job 'risky' orders its pages by risk, which takes more than SQL knows",
         ),
         ("INSERT INTO tasks (job_id, page_id) SELECT 'none', min(id) FROM pages", "there is no job 'none'"),
         ("INSERT INTO tasks (job_id, page_id) VALUES ('acme', 999)", "there is no page 999"),

@@ -277,3 +277,35 @@ fn time_does_not_go_back_at_a_host() {
         assert_eq!(second.until, first.until, "it was leased at the time that the other was at");
     });
 }
+
+/// More queues and more entries become due at once than are woken at a time.
+#[test]
+fn all_that_is_due_at_once_is_woken() {
+    const HOSTS: usize = 700;
+    const PAGES: usize = 10_700;
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    let store = schema.connect(Settings::default());
+    apart(async move {
+        let due = start().after_millis(60_000);
+        let plain = Change::AddCollection(CollectionSpec::new("c", Kind::Plain));
+        store.configure(&[plain], start().timestamp()).await.unwrap();
+        // Most of them at one host.
+        let items = (0..PAGES).map(|page| Item {
+            url: format!("https://h{}.example/{page}", page.saturating_sub(PAGES - HOSTS)),
+            word: Word::Due(due),
+            ..Item::default()
+        });
+        let items: Vec<Item> = items.collect();
+        for items in items.chunks(1000) {
+            let put = Put { collection: "c".to_owned(), items: items.to_vec() };
+            store.put(&[put], start().timestamp()).await.unwrap();
+        }
+        let of_each = LeaseRequest { max: PAGES, ..LeaseRequest::default() };
+        assert_eq!(store.lease(&of_each, start().timestamp()).await.unwrap().leased, []);
+        assert_eq!(store.lease(&of_each, due.timestamp()).await.unwrap().leased.len(), HOSTS);
+        let ready = format!("SELECT count(*) FROM {}.entries WHERE ready", schema.options.schema);
+        assert_eq!(sql(&url, &ready).await, [(PAGES - HOSTS).to_string()]);
+        schema.is_sound().await;
+    });
+}

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 
 use super::figures::{self, Calls, Figures, rounded};
 use super::phases::{Bench, reports};
-use super::references;
 use super::workload::Workload;
+use super::{references, shapes};
 use crate::Outcome;
 use crate::cli::BenchFrontierArgs;
 use crate::config::DatabaseUrl;
@@ -25,9 +25,9 @@ use crate::{progress, runtime};
 /// URLs in one claim.
 pub(super) const CLAIM: usize = 10;
 /// The most claims that are measured one after another; small sizes take fewer.
-const MOST_CLAIMS: u64 = 300;
+pub(super) const MOST_CLAIMS: u64 = 300;
 /// How far the clock of the benchmark goes on with each call: hosts wait for it, and not for us.
-const TICK: i64 = 50;
+pub(super) const TICK: i64 = 50;
 
 /// How far a goal is met.
 #[derive(Serialize)]
@@ -96,13 +96,20 @@ impl Scratch {
         format!("{}_{part}", self.name)
     }
 
-    async fn store(&self, connections: usize) -> anyhow::Result<Arc<Postgres>> {
+    async fn store(&self, settings: Settings, connections: usize) -> anyhow::Result<Arc<Postgres>> {
         let (url, options) = (self.url_of("store"), Self::options(connections));
-        Ok(Arc::new(Postgres::connect(&url, Settings::default(), options).await?))
+        Ok(Arc::new(Postgres::connect(&url, settings, options).await?))
     }
 
-    async fn migrate(&self) -> anyhow::Result<()> {
-        let schema = PostgresSchema::connect(&self.url_of("store"), Self::options(1))?;
+    /// A store in a schema of its own.
+    pub(super) async fn another_store(&self, part: &str, connections: usize) -> anyhow::Result<Postgres> {
+        self.migrate(part).await?;
+        let options = Self::options(connections);
+        Ok(Postgres::connect(&self.url_of(part), Settings::default(), options).await?)
+    }
+
+    async fn migrate(&self, part: &str) -> anyhow::Result<()> {
+        let schema = PostgresSchema::connect(&self.url_of(part), Self::options(1))?;
         schema.migrate(PostgresSchema::newest()).await?;
         Ok(())
     }
@@ -118,10 +125,17 @@ impl Scratch {
     }
 
     async fn drop_all(&self) -> anyhow::Result<()> {
-        let client = PostgresSchema::connect(&self.url_of("store"), Self::options(1))?.connection().await?;
-        let name = &self.name;
-        let drop = format!("DROP SCHEMA IF EXISTS {name}_store, {name}_reference CASCADE");
-        client.batch_execute(&drop).await.with_context(|| format!("cannot drop the schemas {name}_*"))
+        for part in ["store", "reference", "shape"] {
+            self.drop_schema(part).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn drop_schema(&self, part: &str) -> anyhow::Result<()> {
+        let name = self.schema(part);
+        let client = PostgresSchema::connect(&self.url_of(part), Self::options(1))?.connection().await?;
+        let drop = format!("DROP SCHEMA IF EXISTS {name} CASCADE");
+        client.batch_execute(&drop).await.with_context(|| format!("cannot drop the schema {name}"))
     }
 
     /// Waits for Ctrl-C or SIGTERM, ends what the run is doing, and leaves nothing behind.
@@ -161,10 +175,10 @@ fn measure(args: &BenchFrontierArgs, scratch: &Scratch) -> anyhow::Result<Measur
     progress::note("writing the floor: bare rows");
     let floor = runtime::wait(references::bare_insert(scratch, first))??;
     figures.floor("floor: INSERT ON CONFLICT, batches of 500", floor.per_second());
-    runtime::wait(scratch.migrate())??;
-    let store = runtime::wait(scratch.store(args.workers))??;
+    runtime::wait(scratch.migrate("store"))??;
+    let store = runtime::wait(scratch.store(Settings::default(), args.workers))??;
     let bench = Bench::new(store.clone(), true, first)?;
-    let clock = Clock { start: bench.start, millis: Arc::new(AtomicI64::new(0)) };
+    let clock = Clock::new(bench.start);
     let (bench, filled) = fill(scratch, &*store, bench, &clock, &sizes, &mut figures)?;
     let (cycles, minimal) = side_by_side(args, scratch, &clock, &mut figures)?;
     progress::note("the acquisition query of a plan in one view");
@@ -174,8 +188,10 @@ fn measure(args: &BenchFrontierArgs, scratch: &Scratch) -> anyhow::Result<Measur
     bench.discover_known(&mut figures)?;
     bench.lease_and_complete(&mut figures)?;
     bench.mixed(&mut figures)?;
+    let slowest = runtime::wait(shapes::measure(scratch, first.urls, &mut figures))??;
     let goals = vec![
         at_most("claim latency at the most pending, against the least", filled.growth(), 1.5, "at most 1.5"),
+        at_most("claim latency at the slowest shape, against the first", slowest, 1.5, "at most 1.5"),
         at_least(
             "claim and complete, side by side, against the minimal queue",
             cycles.per_second() / minimal.per_second(),
@@ -253,8 +269,12 @@ fn side_by_side(
 ) -> anyhow::Result<(Calls, Calls)> {
     let (count, length) = (args.workers, Duration::from_secs_f64(args.time.as_secs_f64()));
     progress::note("workers that claim and complete");
-    let cycles = runtime::wait(workers(scratch, count, length, clock))??;
+    let cycles = runtime::wait(workers(scratch, count, length, clock, true))??;
     figures.rate(&format!("{count} workers, claim {CLAIM} and complete"), &cycles);
+    progress::note("workers that need not be polite");
+    let impolite = runtime::wait(workers(scratch, count, length, clock, false))??;
+    figures
+        .rate(&format!("{count} workers, claim {CLAIM} of a host without pauses, and complete"), &impolite);
     progress::note("workers at a minimal queue");
     let minimal = runtime::wait(references::minimal_queue(scratch, count, length))??;
     figures.rate(&format!("minimal queue: {count} workers, claim {CLAIM} and complete"), &minimal);
@@ -271,13 +291,17 @@ fn at_least(what: &str, measured: f64, limit: f64, wanted: &'static str) -> Goal
 
 /// The clock of the benchmark, which goes on with each call.
 #[derive(Clone)]
-struct Clock {
+pub(super) struct Clock {
     start: Timestamp,
     millis: Arc<AtomicI64>,
 }
 
 impl Clock {
-    fn tick(&self, millis: i64) -> Timestamp {
+    pub(super) fn new(start: Timestamp) -> Self {
+        Self { start, millis: Arc::default() }
+    }
+
+    pub(super) fn tick(&self, millis: i64) -> Timestamp {
         let millis = self.millis.fetch_add(millis, Ordering::Relaxed) + millis;
         self.start + SignedDuration::from_millis(millis)
     }
@@ -287,10 +311,10 @@ impl Clock {
 async fn lease(
     store: &dyn Frontier,
     clock: &Clock,
-    max: usize,
+    (max, per_host): (usize, usize),
     calls: &mut Calls,
 ) -> anyhow::Result<Vec<Leased>> {
-    let request = LeaseRequest { max, per_host: 1, hold: Interval::hours(10), ..LeaseRequest::default() };
+    let request = LeaseRequest { max, per_host, hold: Interval::hours(10), ..LeaseRequest::default() };
     let now = clock.tick(TICK);
     let started = Instant::now();
     let answer = store.lease(&request, now).await?;
@@ -308,17 +332,33 @@ async fn lease(
 async fn claim(store: &dyn Frontier, clock: &Clock, max: usize, pending: u64) -> anyhow::Result<Calls> {
     let mut calls = Calls::default();
     for _ in 0..MOST_CLAIMS.min(pending / 100 + 1) {
-        let leased = lease(store, clock, max, &mut calls).await?;
+        let leased = lease(store, clock, (max, 1), &mut calls).await?;
         store.complete(&reports(&leased), clock.tick(TICK)).await?;
     }
     Ok(calls)
 }
 
+/// Hosts that may be asked as often as one likes.
+fn impolite() -> Settings {
+    let mut settings = Settings::default();
+    settings.politeness.delay = Interval::from_secs_f64(0.0);
+    settings.politeness.max_delay = Interval::from_secs_f64(0.0);
+    settings.politeness.in_flight = 10_000;
+    settings
+}
+
 /// Workers with connections of their own, as processes would have.
-async fn workers(scratch: &Scratch, count: usize, length: Duration, clock: &Clock) -> anyhow::Result<Calls> {
+async fn workers(
+    scratch: &Scratch,
+    count: usize,
+    length: Duration,
+    clock: &Clock,
+    are_polite: bool,
+) -> anyhow::Result<Calls> {
     let mut stores = Vec::new();
+    let (settings, per_host) = if are_polite { (Settings::default(), 1) } else { (impolite(), CLAIM) };
     for _ in 0..count {
-        stores.push(scratch.store(2).await?);
+        stores.push(scratch.store(settings.clone(), 2).await?);
     }
     let (mut workers, started) = (JoinSet::new(), Instant::now());
     for store in stores {
@@ -327,7 +367,7 @@ async fn workers(scratch: &Scratch, count: usize, length: Duration, clock: &Cloc
             let (mut calls, mut ignored) = (Calls::default(), Calls::default());
             while started.elapsed() < length {
                 let cycle = Instant::now();
-                let leased = lease(&*store, &clock, CLAIM, &mut ignored).await?;
+                let leased = lease(&*store, &clock, (CLAIM, per_host), &mut ignored).await?;
                 store.complete(&reports(&leased), clock.tick(TICK)).await?;
                 calls.add(cycle.elapsed(), leased.len());
             }

@@ -28,8 +28,9 @@ pub(crate) enum BenchCommand {
 ///
 /// With `--store` the queue is in that database, in a schema of its own which is dropped at the end. The floor is
 /// then a bare INSERT of the same URLs. Measured in the same run are claims at each number of pending URLs, workers
-/// that claim and complete side by side, a minimal queue table (FOR UPDATE SKIP LOCKED) with as many workers, and the
-/// query by which a plan of priorities in one view acquires a task. Prints the settings of the server, and last how
+/// that claim and complete side by side, a minimal queue table (FOR UPDATE SKIP LOCKED) with as many workers, the
+/// query by which a plan of priorities in one view acquires a task, and claims from queues of several shapes: one host or
+/// as many as URLs, hardly anything due, after much coming and going. Prints the settings of the server, and last how
 /// far the goals are met: `goal`, `measured`, `wanted`, `met`.
 #[derive(Debug, Args)]
 #[command(

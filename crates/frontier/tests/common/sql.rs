@@ -24,21 +24,31 @@ pub struct Beside {
     pub schema: InSchema,
 }
 
+async fn connect(schema: &InSchema) -> Client {
+    // Apart, so that it ends with a test that fails in the middle of a transaction.
+    let sql = apart(async {
+        let (sql, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        sql
+    });
+    sql.batch_execute(&format!("SET search_path TO {}", schema.options.schema)).await.unwrap();
+    sql
+}
+
 impl Beside {
     pub async fn new() -> Self {
         let schema = InSchema::new();
         let store = schema.connect(Settings::default());
-        // Apart, so that it ends with a test that fails in the middle of a transaction.
-        let sql = apart(async {
-            let (sql, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
-            tokio::spawn(connection);
-            sql
-        });
-        sql.batch_execute(&format!("SET search_path TO {}", schema.options.schema)).await.unwrap();
+        let sql = connect(&schema).await;
         // The clock of the database, which its functions go by.
         let millis = "SELECT (extract(epoch FROM now()) * 1000)::bigint";
         let now = Timestamp::from_millisecond(sql.query_one(millis, &[]).await.unwrap().get(0)).unwrap();
         Self { store, sql, now, schema }
+    }
+
+    /// Another person who writes SQL.
+    pub async fn another(&self) -> Client {
+        connect(&self.schema).await
     }
 
     /// With a job at the homepage.

@@ -69,6 +69,10 @@ BEGIN
     IF NEW.priority_score NOT BETWEEN 0 AND 1 THEN
         RAISE EXCEPTION 'priority_score is % and has to be from 0 to 1', NEW.priority_score USING ERRCODE = 'check_violation';
     END IF;
+    IF job_mode(OLD.job_id) NOT IN ('hierarchy', 'fifo', 'linked') AND OLD.job_id IS NOT NULL THEN
+        RAISE EXCEPTION 'job % orders its pages by %, which takes more than SQL knows', quote_literal(OLD.job_id), job_mode(OLD.job_id)
+            USING ERRCODE = 'feature_not_supported', HINT = 'its profile says what comes first';
+    END IF;
     IF NEW.priority_score > OLD.priority_score THEN
         PERFORM hold_host(OLD.domain_id);
         IF OLD.job_id IS NULL THEN

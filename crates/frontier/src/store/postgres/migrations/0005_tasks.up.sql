@@ -108,24 +108,13 @@ COMMENT ON FUNCTION find_page(integer, text, text) IS 'The page of a job that a 
 
 -- Row by row only what comes and goes is noted, and it is counted once for each statement: a row that all have in common,
 -- written for each task, would be a thousand versions that the next who reads has to step over.
-CREATE FUNCTION note_task(collection integer, queue integer, state integer, more integer) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-DECLARE
-    noted jsonb := coalesce(nullif(current_setting('forager.noted', true), ''), '{}');
-    which text := concat_ws(' ', collection, queue, state);
-BEGIN
-    noted := noted || jsonb_build_object(which, coalesce((noted ->> which)::integer, 0) + more);
-    PERFORM set_config('forager.noted', noted::text, true);
-END $$;
-COMMENT ON FUNCTION note_task(integer, integer, integer, integer) IS 'Notes that an entry comes or goes, until the statement is over';
-
-CREATE FUNCTION tasks_are_counted() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE FUNCTION count_noted() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     noted jsonb := nullif(nullif(current_setting('forager.noted', true), ''), '{}');
     second bigint := floor(extract(epoch FROM now()));
 BEGIN
     IF noted IS NULL THEN
-        RETURN NULL;
+        RETURN;
     END IF;
     PERFORM set_config('forager.noted', '', true);
     -- What entries say is worked out at once. When the host opens hangs on settings that are not here: the next who claims
@@ -150,9 +139,30 @@ BEGIN
     ON CONFLICT (collection, shard) DO UPDATE SET queued = c.queued + excluded.queued,
         done = c.done + excluded.done, failed = c.failed + excluded.failed;
     PERFORM pg_notify(current_schema() || '_news', '');
+END $$;
+COMMENT ON FUNCTION count_noted() IS 'Counts what was noted to come and go, works out what its queues wait for, and wakes who waits';
+
+CREATE FUNCTION note_task(collection integer, queue integer, state integer, more integer) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    noted jsonb := coalesce(nullif(current_setting('forager.noted', true), ''), '{}');
+    which text := concat_ws(' ', collection, queue, state);
+BEGIN
+    noted := noted || jsonb_build_object(which, coalesce((noted ->> which)::integer, 0) + more);
+    PERFORM set_config('forager.noted', noted::text, true);
+    -- Each note is written with all before it: many queues are counted in parts.
+    IF length(noted::text) > 4000 THEN
+        PERFORM count_noted();
+    END IF;
+END $$;
+COMMENT ON FUNCTION note_task(integer, integer, integer, integer) IS 'Notes that an entry comes or goes, until the statement is over or there is much to count';
+
+CREATE FUNCTION tasks_are_counted() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    PERFORM count_noted();
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION tasks_are_counted() IS 'Counts what a statement added and deleted, works out what its queues wait for, and wakes who waits';
+COMMENT ON FUNCTION tasks_are_counted() IS 'Counts what a statement added and deleted';
 CREATE TRIGGER tasks_are_counted AFTER INSERT OR DELETE ON tasks FOR EACH STATEMENT EXECUTE FUNCTION tasks_are_counted();
 COMMENT ON TRIGGER tasks_are_counted ON tasks IS 'Runs once for each statement, when all its rows are through';
 
