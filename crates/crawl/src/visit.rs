@@ -140,10 +140,11 @@ impl Visitor {
                 }
             }
         }
-        // Of a page that did not come whole, the queue takes no links: the next one brings them along.
-        let robots = found.rules.robots().filter(|_| options.reading.sitemaps);
-        if let Some(robots) = robots.filter(|_| visited.report.error != Some(FetchError::Damaged))
-            && self.is_first_of(&leased.collection, &url)
+        // Of a page that does not come whole the queue takes the links when it gives the page up, and not before: the
+        // sitemaps come along with each try, and with the next page all the same.
+        let is_damaged = visited.report.error == Some(FetchError::Damaged);
+        if let Some(robots) = found.rules.robots().filter(|_| options.reading.sitemaps)
+            && (is_damaged || self.is_first_of(&leased.collection, &url))
         {
             visited.report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
         }

@@ -140,7 +140,18 @@ fn a_host_that_asks_to_be_left_alone_is() {
         let until = Timestamp::from_second(Timestamp::now().as_second() + 3).unwrap();
         (Answer::busy(RetryAfter::At(until)), until)
     };
-    for (name, form) in [("503, seconds", seconds), ("503, a date", date), ("429, seconds", too_many)] {
+    let too_many_until: Form = || {
+        let until = Timestamp::from_second(Timestamp::now().as_second() + 3).unwrap();
+        let date = until.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        (Answer::error(429).header(http::header::RETRY_AFTER, &date), until)
+    };
+    let table = [
+        ("503, seconds", seconds),
+        ("503, a date", date),
+        ("429, seconds", too_many),
+        ("429, a date", too_many_until),
+    ];
+    for (name, form) in table {
         let opens = Arc::new(std::sync::Mutex::new(None));
         let note = opens.clone();
         let host = plain_host(HOST, 6).made(

@@ -1,4 +1,4 @@
-//! `forager pick`, `robots`, `sitemap` and `links`: what a crawl would see. And `forager demo`.
+//! `forager pick`, `robots`, `sitemap` and `links`: what a crawl would see.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
 
@@ -163,14 +163,4 @@ fn looks_leave_a_host_alone_that_asks_for_it() {
     let pages = field.seen().into_iter().filter(|seen| seen.arrived > refused);
     let first = pages.map(|seen| seen.arrived).min().unwrap();
     assert!(first.duration_since(refused) >= jiff::SignedDuration::from_secs(2) - web::TOLERANCE);
-}
-
-#[test]
-fn the_demonstration_runs_to_its_end() {
-    let folder = common::Queue::nowhere();
-    let ran = common::run_command(&mut folder.command(&["demo", "--days", "1"]), "");
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
-    assert!(ran.stdout.contains("shop.demo") && ran.stdout.contains("ured.demo"), "{ran:?}");
-    let left: Vec<_> = std::fs::read_dir(folder.folder()).unwrap().collect();
-    assert!(left.is_empty(), "it leaves nothing behind: {left:?}");
 }

@@ -1,4 +1,4 @@
-//! Servers that share one queue in PostgreSQL are the same to their clients.
+//! Servers on a queue in PostgreSQL: those that share it are the same to their clients, and a kill loses nothing.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
 
@@ -8,20 +8,37 @@ mod serving;
 
 use forager_server::proto::{Active, Local, QueueDelayParams};
 use server::Schema;
-use serving::{Serving, all_urls, found, get, info, known, of_queue, one_of_each, put, stats};
+use serving::{Serving, all_urls, found, get, info, known, lasting, of_queue, one_of_each, put, stats};
 
 fn serve(schema: &Schema) -> Serving {
     Serving::start(&mut schema.command(&["serve", "--port", "0"]))
 }
 
-#[test]
-fn what_one_is_told_the_other_knows() {
-    // Outside of the runtime, for it has one of its own.
+/// Has clients work on servers of a schema, and checks what is left. The schema is made outside of the runtime, for it
+/// has one of its own.
+fn on_a_schema(work: impl AsyncFnOnce(&Schema)) {
     let schema = Schema::new();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(share(&schema));
+    runtime.block_on(work(&schema));
     let checked = common::run_command(&mut schema.command(&["db", "check"]), "");
     assert_eq!(checked.status, 0, "{checked:?}");
+}
+
+#[test]
+fn what_one_is_told_the_other_knows() {
+    on_a_schema(share);
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_it_is_killed() {
+    on_a_schema(async |schema| lasting::nothing_acknowledged_is_lost(|| serve(schema), 2, 500).await);
+}
+
+#[test]
+fn what_was_set_and_handed_out_outlives_a_kill() {
+    on_a_schema(async |schema| {
+        lasting::what_was_set_and_handed_out_outlives(|| serve(schema), Serving::kill).await;
+    });
 }
 
 async fn share(schema: &Schema) {

@@ -9,12 +9,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use common::{Queue, forager};
+use forager_server::proto::Empty;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
-use forager_server::proto::{
-    Active, BlockQueueParams, CrawlLimitParams, Empty, Local, QueueDelayParams, StringList, UrlInfo,
-};
 use rcgen::{CertificateParams, KeyPair};
-use serving::{Serving, found, get, info, known, of_queue, one_of_each, put, stats};
+use serving::{Serving, found, info, lasting, put};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
 use tonic::{Code, Request};
 
@@ -149,82 +147,9 @@ async fn figures_can_be_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_set_and_handed_out_outlives_its_end() {
-    what_was_set_and_handed_out_outlives(|server| assert_eq!(server.stop(), (0, String::new()))).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_set_and_handed_out_outlives_a_kill() {
-    what_was_set_and_handed_out_outlives(Serving::kill).await;
-}
-
-/// What the reference forgets when it is started again is kept here.
-async fn what_was_set_and_handed_out_outlives(end: impl FnOnce(Serving)) {
     let queue = Queue::nowhere();
-    let server = serve(&queue, &[]);
-    let mut client = server.client().await;
-    let keys = ["leased", "slow", "blocked", "limited", "free"];
-    let items = keys.iter().flat_map(|key| [1, 2].map(|n| found(info(&format!("{key} {n}"), key))));
-    put(&mut client, items.collect()).await;
-    put(&mut client, vec![known(info("limited 0", "limited"), 0)]).await;
-    let far = u64::from(u32::MAX) - 10;
-    let block = BlockQueueParams { key: "blocked".into(), time: far, ..BlockQueueParams::default() };
-    client.block_queue_until(block).await.unwrap();
-    let limit = CrawlLimitParams { key: "limited".into(), limit: 1, ..CrawlLimitParams::default() };
-    client.set_crawl_limit(limit).await.unwrap();
-    assert_eq!(get(&mut client, of_queue("leased", 2)).await.len(), 2);
-    assert_eq!(get(&mut client, of_queue("slow", 1)).await.len(), 1);
-    let delay =
-        QueueDelayParams { key: "slow".into(), delay_requestable: 90_000, ..QueueDelayParams::default() };
-    client.set_delay(delay).await.unwrap();
-    client
-        .set_delay(QueueDelayParams { delay_requestable: 80_000, ..QueueDelayParams::default() })
-        .await
-        .unwrap();
-    client.set_active(Active { state: false, local: false }).await.unwrap();
-    drop(client);
-    end(server);
-
-    let server = serve(&queue, &[]);
-    let mut client = server.client().await;
-    assert!(!client.get_active(Local::default()).await.unwrap().into_inner().state, "it is inactive");
-    assert!(get(&mut client, one_of_each()).await.is_empty());
-    client.set_active(Active { state: true, local: false }).await.unwrap();
-    assert_eq!(stats(&mut client, "leased").await.in_process, 2);
-    for key in ["leased", "slow", "blocked", "limited"] {
-        assert!(get(&mut client, of_queue(key, 9)).await.is_empty(), "{key}");
-    }
-    assert_eq!(get(&mut client, one_of_each()).await, ["free 1"]);
-    assert!(get(&mut client, of_queue("free", 9)).await.is_empty(), "the delay of all holds");
-    server.kill();
-}
-
-/// The same queue, with other words.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_commands_show_what_a_client_put() {
-    let queue = Queue::nowhere();
-    let server = serve(&queue, &[]);
-    let mut client = server.client().await;
-    let metadata = [("depth".to_owned(), StringList { values: vec!["1".into()] })].into();
-    let item = UrlInfo { metadata, crawl_id: "my_spider".into(), ..info("http://a.example/?q", "") };
-    put(&mut client, vec![found(item), known(info("http://b.example/", "my key"), 2_943_003_600)]).await;
-    drop(client);
-    server.stop();
-    let listed = queue.run(&["queue", "list", "--collection", "my_spider"], "").good_rows();
-    assert_eq!(listed.len(), 1);
-    assert_eq!(listed[0]["url"], "http://a.example/?q");
-    assert_eq!(listed[0]["host"], "a.example");
-    let shown =
-        queue.run(&["queue", "show", "http://a.example/?q", "--collection", "my_spider"], "").good_rows();
-    assert_eq!(shown[0]["record"]["origin"]["metadata"], r#"{"depth":["1"]}"#);
-    let hosts = queue.run(&["queue", "hosts"], "").good_rows();
-    assert_eq!(hosts.len(), 2);
-    let explained = queue.run(&["explain", "http://b.example/", "--collection", "DEFAULT"], "");
-    assert_eq!(explained.status, 0, "{explained:?}");
-    let exported = queue.run(&["export", "--collection", "DEFAULT"], "").good_rows();
-    assert!(
-        exported.iter().any(|row| row["url"] == "http://b.example/" && row["key"] == "my key"),
-        "{exported:?}"
-    );
+    let end = |server: Serving| assert_eq!(server.stop(), (0, String::new()));
+    lasting::what_was_set_and_handed_out_outlives(|| serve(&queue, &[]), end).await;
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! How messages are read: not before it is known how many parts they have.
+//! How messages are read: not before it is known how many parts they have, and what cannot be read is handed on where it
+//! can be skipped.
 //!
 //! An empty item of a batch takes two bytes on its way and a hundred in memory, so that the length of a message is no
 //! bound on what it becomes. What a message has many of is counted in its bytes before anything is made of them.
@@ -10,9 +11,10 @@ use prost::encoding::{WireType, decode_key, decode_varint};
 use prost::{Message, Name};
 use tonic::Status;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
-use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
+use tonic_prost::{ProstCodec, ProstEncoder};
 
 use crate::limits::MAX_MESSAGE_PARTS;
+use crate::salvage::salvaged;
 
 /// The usual form of messages, with a bound on their parts.
 pub(crate) struct BoundedCodec<T, U>(PhantomData<(T, U)>);
@@ -38,43 +40,56 @@ where
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        BoundedDecoder(ProstCodec::<T, U>::default().decoder())
+        BoundedDecoder(PhantomData)
     }
 }
 
 /// Reads messages that do not have too many parts.
-pub(crate) struct BoundedDecoder<U>(ProstDecoder<U>);
+pub(crate) struct BoundedDecoder<U>(PhantomData<U>);
 
 impl<U: Message + Name + Default> Decoder for BoundedDecoder<U> {
     type Item = U;
     type Error = Status;
 
     fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        // All of a message lies in one piece.
-        match count(message.chunk(), repeated(U::NAME)) {
-            Some(..=MAX_MESSAGE_PARTS) => self.0.decode(message),
-            Some(_) => Err(Status::resource_exhausted(format!(
-                "a message may have {MAX_MESSAGE_PARTS} URLs and values of metadata at most"
-            ))),
-            // The decoder would pass over groups, which nobody sends any more, and what stands behind one would not count.
-            None => Err(Status::invalid_argument("a message cannot be read: it is cut off, or has groups")),
-        }
+        // All of a message lies in one piece, and is through with when it was looked at, whatever came of it: the next
+        // one of its stream is then where it should be.
+        let read = read(message.chunk());
+        message.advance(message.remaining());
+        read.map(Some)
     }
 
     fn buffer_settings(&self) -> BufferSettings {
-        self.0.buffer_settings()
+        BufferSettings::default()
     }
 }
 
+/// A message; of one that cannot be read, what is left to be skipped, where it is one of those that are acknowledged.
+fn read<U: Message + Name + Default>(bytes: &[u8]) -> Result<U, Status> {
+    let problem = match count(bytes, repeated(U::NAME)) {
+        Some(..=MAX_MESSAGE_PARTS) => match U::decode(bytes) {
+            Ok(message) => return Ok(message),
+            Err(cause) => Status::invalid_argument(format!("a message cannot be read: {cause}")),
+        },
+        Some(_) => Status::resource_exhausted(format!(
+            "a message may have {MAX_MESSAGE_PARTS} URLs and values of metadata at most"
+        )),
+        // The decoder would pass over groups, which nobody sends any more, and what stands behind one would not count.
+        None => Status::invalid_argument("a message cannot be read: it is cut off, or has groups"),
+    };
+    let rest = salvaged(U::NAME, bytes).ok_or(problem)?;
+    U::decode(&*rest).map_err(|cause| Status::internal(cause.to_string()))
+}
+
 /// A field that may come any number of times, or in which there is one that may.
-struct Field {
+pub(crate) struct Field {
     tag: u32,
     within: &'static [Field],
 }
 
 const LIST: &[Field] = &[Field { tag: 1, within: &[] }];
 const PAIR: &[Field] = &[Field { tag: 2, within: LIST }];
-const INFO: &[Field] = &[Field { tag: 3, within: PAIR }];
+pub(crate) const INFO: &[Field] = &[Field { tag: 3, within: PAIR }];
 const WITH_INFO: &[Field] = &[Field { tag: 1, within: INFO }];
 const ITEM: &[Field] = &[Field { tag: 1, within: WITH_INFO }, Field { tag: 2, within: WITH_INFO }];
 const BATCH: &[Field] = &[Field { tag: 2, within: INFO }];
@@ -89,7 +104,7 @@ fn repeated(name: &str) -> &'static [Field] {
 }
 
 /// How many such fields there are, and within them; none if the bytes are no message.
-fn count(mut bytes: &[u8], fields: &[Field]) -> Option<usize> {
+pub(crate) fn count(mut bytes: &[u8], fields: &[Field]) -> Option<usize> {
     let mut parts = 0;
     while !fields.is_empty() && !bytes.is_empty() {
         let (tag, form) = decode_key(&mut bytes).ok()?;
@@ -102,7 +117,7 @@ fn count(mut bytes: &[u8], fields: &[Field]) -> Option<usize> {
 }
 
 /// Takes the content of a field away; that of a number does not matter.
-fn content<'a>(bytes: &mut &'a [u8], form: WireType) -> Option<&'a [u8]> {
+pub(crate) fn content<'a>(bytes: &mut &'a [u8], form: WireType) -> Option<&'a [u8]> {
     let len = match form {
         WireType::Varint => decode_varint(bytes).map(|_| 0).ok()?,
         WireType::LengthDelimited => usize::try_from(decode_varint(bytes).ok()?).ok()?,

@@ -84,12 +84,9 @@ impl Gathered {
 
     /// An item of the last message.
     pub(crate) fn item(&mut self, info: UrlInfo, word: Word) {
-        match word {
-            Word::Found => self.found += 1,
-            Word::Done => self.completed += 1,
-            Word::Due(_) => {}
-        }
+        self.found += u64::from(word == Word::Found);
         let item = self.taken(info, word);
+        self.completed += u64::from(word == Word::Done && item.is_some());
         self.asked.push(item.is_some());
         if let Some(message) = self.messages.last_mut() {
             message.items += 1;
@@ -102,6 +99,10 @@ impl Gathered {
 
     /// The item as the queue has it, when its collection is the last that is asked; none if it is malformed.
     fn taken(&mut self, info: UrlInfo, word: Word) -> Option<Item> {
+        // As what is left of one that cannot be read: no collection is made for it.
+        if info.url.is_empty() {
+            return None;
+        }
         let metadata = metadata::to_text(&info.metadata);
         if metadata.as_ref().is_some_and(|text| text.len() > MAX_METADATA_BYTES) {
             return None;

@@ -24,6 +24,7 @@ mod names;
 mod pages;
 mod put;
 mod removal;
+mod salvage;
 mod serve;
 mod service;
 mod shared;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// The most bytes of one message; what is larger ends its stream.
 pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
-/// The most URLs and values of metadata in one message, with their names; what has more ends its stream. That is one for
-/// every 16 bytes of the largest message: whatever says something has fewer.
+/// The most URLs and values of metadata in one message, with their names; of what has more, only what fits is taken in.
+/// That is one for every 16 bytes of the largest message: whatever says something has fewer.
 pub const MAX_MESSAGE_PARTS: usize = 1 << 18;
 /// The most bytes of the headers of one call.
 pub const MAX_HEADER_BYTES: u32 = 16 << 10;

@@ -1,5 +1,7 @@
 //! Figures for Prometheus: under the names that dashboards of URLFrontier know, and under our own.
 
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::text;
@@ -15,13 +17,40 @@ use crate::proto::ack_message::Status;
 /// One name and one value, both of a few.
 type Label = [(&'static str, &'static str); 1];
 
+/// The end of what Prometheus reads.
+const END: &str = "# EOF\n";
+
+/// How many there were and how long they took together, as dashboards know it. The library has no such kind.
+#[derive(Debug, Default)]
+struct Summary {
+    count: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl Summary {
+    fn observe(&self, took: Duration) {
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    fn text(&self, name: &str, help: &str) -> String {
+        let seconds = Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed)).as_secs_f64();
+        let count = self.count.load(Ordering::Relaxed);
+        format!(
+            "# HELP {name} {help}.\n# TYPE {name} summary\n{name}_count {count}\n{name}_sum {seconds:?}\n"
+        )
+    }
+}
+
 /// What is counted.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
     get_calls: Counter,
     got: Counter,
-    get_latency: Histogram,
+    get_latency: Summary,
+    get_latencies: Histogram,
     put_calls: Counter,
     batch_calls: Counter,
     put: Counter,
@@ -37,12 +66,13 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         // From a tenth of a millisecond to some seconds.
-        let get_latency = Histogram::new(exponential_buckets(0.0001, 4.0, 9));
+        let get_latencies = Histogram::new(exponential_buckets(0.0001, 4.0, 9));
         let mut metrics = Self {
             registry: Registry::default(),
             get_calls: Counter::default(),
             got: Counter::default(),
-            get_latency,
+            get_latency: Summary::default(),
+            get_latencies,
             put_calls: Counter::default(),
             batch_calls: Counter::default(),
             put: Counter::default(),
@@ -66,8 +96,6 @@ impl Metrics {
         let all = &mut self.registry;
         all.register("frontier_getURLs_calls", "Calls of GetURLs", self.get_calls.clone());
         all.register("frontier_getURLs", "URLs that were handed out", self.got.clone());
-        let latency = self.get_latency.clone();
-        all.register("frontier_getURLs_latency_seconds", "Time until GetURLs has its answer", latency);
         all.register("frontier_putURLs_calls", "Streams of PutURLs", self.put_calls.clone());
         all.register("frontier_putDiscovered_calls", "Streams of PutDiscovered", self.batch_calls.clone());
         all.register("frontier_putURLs", "URLs that were put", self.put.clone());
@@ -90,6 +118,8 @@ impl Metrics {
         let ours = self.registry.sub_registry_with_prefix("forager_urlfrontier");
         ours.register("calls", "Calls, by name", self.calls.clone());
         ours.register("put_items", "URLs that were put, by status", self.by_status.clone());
+        let latencies = self.get_latencies.clone();
+        ours.register("get_latency_seconds", "Time until GetURLs has its answer", latencies);
         ours.register("errors", "Calls that the queue could not answer", self.errors.clone());
         ours.register("connections", "Connections that are open", self.connections.clone());
     }
@@ -99,6 +129,10 @@ impl Metrics {
         let mut text = String::new();
         // Writing to a text cannot fail.
         let _ = text::encode(&mut text, &self.registry);
+        text.truncate(text.trim_end_matches(END).len());
+        let latency =
+            self.get_latency.text("frontier_getURLs_latency_seconds", "Time until GetURLs has its answer");
+        let _ = write!(text, "{latency}{END}");
         text
     }
 
@@ -116,7 +150,8 @@ impl Metrics {
     /// URLs were handed out.
     pub(crate) fn got(&self, urls: usize, took: Duration) {
         self.got.inc_by(urls as u64);
-        self.get_latency.observe(took.as_secs_f64());
+        self.get_latency.observe(took);
+        self.get_latencies.observe(took.as_secs_f64());
     }
 
     /// Items were put.

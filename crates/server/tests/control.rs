@@ -11,7 +11,7 @@ use forager_server::proto::{
 };
 use tonic::Code;
 
-on_both_stores![
+on_every_store![
     a_queue_is_blocked_up_to_and_with_a_second,
     a_block_is_lifted_by_a_time_that_is_over,
     what_is_set_for_no_queue_is_forgotten,

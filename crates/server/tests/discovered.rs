@@ -11,7 +11,7 @@ use forager_server::proto::{DiscoveredBatch, UrlInfo};
 use futures_util::stream;
 use tonic::Code;
 
-on_both_stores![
+on_every_store![
     each_item_has_its_status_in_order,
     an_empty_batch_is_acknowledged,
     many_batches_are_each_acknowledged,

@@ -7,7 +7,7 @@ mod common;
 use common::*;
 use forager_server::proto::{Active, GetParams, QueueDelayParams, UrlItem};
 
-on_both_stores![
+on_every_store![
     an_empty_queue_answers_at_once,
     the_oldest_date_goes_first,
     what_is_not_due_is_not_handed_out,

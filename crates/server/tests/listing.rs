@@ -12,7 +12,7 @@ use tonic::Code;
 
 const LATER: u64 = 2_943_003_600;
 
-on_both_stores![
+on_every_store![
     crawls_are_those_with_a_queue,
     stats_are_of_one_crawl,
     stats_follow_every_change,

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 const HOME: &str = "https://www.paper.example/";
 
-on_both_stores![
+on_every_store![
     scope_decides_what_is_taken_in,
     a_page_that_was_fetched_comes_back_when_its_profile_says,
     the_best_goes_first,

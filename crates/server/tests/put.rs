@@ -13,7 +13,7 @@ use tonic::Code;
 
 const LATER: u64 = 2_943_003_600;
 
-on_both_stores![
+on_every_store![
     each_status_is_that_of_the_table,
     an_item_is_known_by_its_id_or_its_url,
     metadata_is_replaced_as_a_whole,

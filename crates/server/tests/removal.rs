@@ -13,7 +13,7 @@ use tonic::Code;
 
 const DAY: u32 = 24 * 60 * 60;
 
-on_both_stores![
+on_every_store![
     a_queue_goes_with_all_that_it_had,
     a_crawl_goes_with_all_that_it_had,
     what_is_not_there_has_nothing_to_remove,

@@ -251,6 +251,7 @@ async fn figures_have_the_names_that_dashboards_know() {
     for line in [
         "frontier_getURLs_calls_total 1",
         "frontier_getURLs_total 1",
+        "# TYPE frontier_getURLs_latency_seconds summary",
         "frontier_getURLs_latency_seconds_count 1",
         "frontier_putURLs_calls_total 2",
         "frontier_putDiscovered_calls_total 1",
@@ -262,8 +263,12 @@ async fn figures_have_the_names_that_dashboards_know() {
         "frontier_putURLs_forward_notready_total 0",
         "forager_urlfrontier_calls_total{call=\"GetURLs\"} 1",
         "forager_urlfrontier_put_items_total{status=\"ok\"} 2",
+        "forager_urlfrontier_get_latency_seconds_count 1",
         "forager_urlfrontier_connections 1",
     ] {
-        assert!(page.lines().any(|told| told == line), "{line} is not in\n{page}");
+        assert_eq!(page.lines().filter(|told| *told == line).count(), 1, "{line} is not once in\n{page}");
     }
+    let sum = page.lines().find_map(|line| line.strip_prefix("frontier_getURLs_latency_seconds_sum "));
+    assert!(sum.unwrap().parse::<f64>().unwrap() > 0.0, "{page}");
+    assert!(page.ends_with("\n# EOF\n") && page.matches("# EOF").count() == 1, "{page}");
 }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::StoreArgs;
 
-/// Print what happened: changes found, pages given up or removed, jobs finished
+/// Print what happened: changes found, pages given up or removed, what clients put, jobs finished
 ///
 /// Each row has its `position`; `--from` goes on from one.
 #[derive(Debug, Args)]

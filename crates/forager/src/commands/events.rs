@@ -94,6 +94,9 @@ impl<'a> From<&'a EventRow> for Row<'a> {
             Event::Removed { rule } => ("removed", Some(rule.clone())),
             Event::Abandoned { times, .. } => ("abandoned", Some(format!("{times} in a row"))),
             Event::Finished => ("finished", None),
+            Event::Put { added, changed, done } => {
+                ("put", Some(format!("{added} new, {changed} known, {done} of them done")))
+            }
         };
         Self {
             position: row.position,

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+pub(crate) mod lasting;
+
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -116,6 +118,11 @@ pub(crate) fn one_of_each() -> GetParams {
 pub(crate) fn of_queue(key: &str, most: u32) -> GetParams {
     let item = Some(Of::CrawlId(String::new()));
     GetParams { key: key.into(), max_urls_per_queue: most, item, ..one_of_each() }
+}
+
+/// Those of a crawl, of one queue or of all.
+pub(crate) fn of_crawl(crawl: &str, key: &str, most: u32) -> GetParams {
+    GetParams { item: Some(Of::CrawlId(crawl.into())), ..of_queue(key, most) }
 }
 
 pub(crate) async fn get(client: &mut UrlFrontierClient<Channel>, params: GetParams) -> Vec<String> {

@@ -53,6 +53,7 @@ macro_rules! conformance_suite {
                 a_rediscovery_only_improves,
                 a_sitemap_raises_the_priority_and_leaves_the_depth,
                 a_rediscovery_never_touches_what_was_learned,
+                a_rediscovery_brings_nothing_forward_within_its_second,
                 found_out_of_scope_but_stored_in_scope_is_kept,
                 found_and_stored_out_of_scope_is_removed,
                 what_a_worker_has_is_never_removed_under_it,
@@ -142,6 +143,7 @@ macro_rules! conformance_suite {
 
             $crate::conformance_cases! { $new_place, clients,
                 what_is_said_of_a_url_holds_whatever_was_before,
+                what_is_said_is_in_the_log_once_for_a_collection,
                 a_word_ends_the_lease,
                 what_has_no_collection_or_key_is_told_so,
                 a_lease_keeps_to_so_many_hosts_and_passes_over_busy_ones,

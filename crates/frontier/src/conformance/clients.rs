@@ -8,8 +8,8 @@ use crate::entry::State;
 use crate::host::{HostSettings, Setting};
 use crate::moment::Moment;
 use crate::verbs::{
-    Action, Action::*, HostChange, HostFilter, HostView, Item, LeaseRequest, ListFilter, Purge, Purged, Put,
-    Word,
+    Action, Action::*, Event, HostChange, HostFilter, HostView, Item, LeaseRequest, ListFilter, Purge,
+    Purged, Put, Word,
 };
 
 async fn plain(mut world: World) -> World {
@@ -74,6 +74,36 @@ pub async fn what_is_said_of_a_url_holds_whatever_was_before(world: World) {
     let view = queue(&mut world, "k").await.unwrap();
     assert_eq!((view.queued, view.done, view.fetched), (5, 4, 4), "no entry counts twice");
     world.counts_equal_a_scan("p").await;
+}
+
+pub async fn what_is_said_is_in_the_log_once_for_a_collection(world: World) {
+    let mut world = plain(world).await;
+    world.configure([unplanned("q")]).await;
+    let later = world.later("10m");
+    let of = |collection: &str, items: &[Item]| Put { collection: collection.into(), items: items.to_vec() };
+    let calls = [
+        vec![
+            of("p", &[item("", "k", Word::Found), item("a", "k", Word::Found), item("b", "k", Word::Done)]),
+            of("q", &[item("c", "k", Word::Due(later))]),
+            of("p", &[item("a", "k", Word::Done), item("d", "k", Word::Found)]),
+            of("nowhere", &[item("e", "k", Word::Found)]),
+        ],
+        vec![of("p", &[item("a", "k", Word::Found)])],
+        vec![of("q", &[item("c", "k", Word::Done)])],
+    ];
+    for puts in &calls {
+        world.frontier().put(puts, world.now).await.unwrap();
+        world.reopen();
+    }
+    let events = world.events().await;
+    let told: Vec<_> =
+        events.iter().map(|row| (row.collection.as_str(), row.subject.as_str(), &row.event)).collect();
+    let want = [
+        ("p", "a", &Event::Put { added: 3, changed: 1, done: 2 }),
+        ("q", "c", &Event::Put { added: 1, changed: 0, done: 0 }),
+        ("q", "c", &Event::Put { added: 0, changed: 1, done: 1 }),
+    ];
+    assert_eq!(told, want, "what changes nothing is not told");
 }
 
 pub async fn a_word_ends_the_lease(world: World) {

@@ -224,6 +224,19 @@ pub async fn a_rediscovery_never_touches_what_was_learned(world: World) {
     );
 }
 
+/// Of the last fetch the second is kept, which began before it.
+pub async fn a_rediscovery_brings_nothing_forward_within_its_second(world: World) {
+    let mut world = site(world).await;
+    let every = changed_profile("c", "c", |profile| profile.every = Some(interval("1h")));
+    world.configure([every]).await;
+    world.pass("600ms");
+    let due = world.fetch("content").await.due.unwrap();
+    assert!(due >= world.later("1h"), "{due}");
+    world.pass("1m");
+    world.find_for("c", HOME, [HOME]).await;
+    assert_eq!(world.the_entry("c", HOME).await.due, due);
+}
+
 pub async fn found_out_of_scope_but_stored_in_scope_is_kept(mut world: World) {
     let shallow = |profile: &mut forager_core::scope::Profile| profile.depth = Some(2);
     world.configure([planned("c"), profile("p", "c", shallow), seed(HOME, ["p"])]).await;

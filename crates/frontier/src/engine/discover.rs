@@ -249,7 +249,8 @@ impl<'c> Context<'c> {
                 seed: self.catalog.seed_identity(standing.seed?)?,
                 place: standing.place,
                 due: standing.due.timestamp(),
-                last_fetch: standing.last_fetch.map(Moment::timestamp),
+                // Only the second is kept. A page that is found again is not brought forward to before its time.
+                last_fetch: standing.last_fetch.map(|last| last.after_millis(999).timestamp()),
                 leased: standing.state == State::Leased,
             })
         });

@@ -1,5 +1,7 @@
 //! What clients say that plan by themselves.
 
+use std::collections::BTreeMap;
+
 use forager_core::url::{FetchUrl, Identity};
 
 use super::discover::{Finds, find, take_in};
@@ -7,7 +9,7 @@ use super::{Tx, complete, jobs, plain, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind};
 use crate::error::Result;
 use crate::moment::Moment;
-use crate::verbs::{Action, Completed, Discovery, Item, Link, Outcome, Put, Report, Word};
+use crate::verbs::{Action, Completed, Discovery, Event, Item, Link, Outcome, Put, Report, Word};
 
 /// Takes in what clients say of URLs; says for each what became of it.
 pub(crate) fn put<T: Tx>(tx: &mut T, puts: &[Put], now: Moment) -> Result<Vec<Discovery>> {
@@ -27,8 +29,51 @@ pub(crate) fn put<T: Tx>(tx: &mut T, puts: &[Put], now: Moment) -> Result<Vec<Di
             }
         }
     }
+    note(tx, puts, &answers, now);
     jobs::note_ends(tx, now)?;
     Ok(answers)
+}
+
+/// Says in the log what was taken in. There is one event for a collection however many URLs come in a call: one for
+/// each would take as much room as the entries themselves.
+fn note<T: Tx>(tx: &mut T, puts: &[Put], answers: &[Discovery], now: Moment) {
+    let mut heard: BTreeMap<&str, Heard<'_>> = BTreeMap::new();
+    let mut answers = answers.iter();
+    for put in puts {
+        let mut taken = put
+            .items
+            .iter()
+            .zip(answers.by_ref())
+            .filter(|(_, answer)| matches!(answer.action, Action::Added | Action::Improved));
+        let Some((item, answer)) = taken.next() else { continue };
+        let of_collection = heard.entry(&put.collection).or_insert_with(|| Heard::first(&item.url));
+        of_collection.count(item, answer);
+        taken.for_each(|(item, answer)| of_collection.count(item, answer));
+    }
+    for (collection, Heard { url, added, changed, done }) in heard {
+        tx.emit(now, collection, url, Event::Put { added, changed, done });
+    }
+}
+
+/// What was taken in of a collection.
+struct Heard<'a> {
+    /// The first of the URLs.
+    url: &'a str,
+    added: u64,
+    changed: u64,
+    done: u64,
+}
+
+impl<'a> Heard<'a> {
+    fn first(url: &'a str) -> Self {
+        Self { url, added: 0, changed: 0, done: 0 }
+    }
+
+    fn count(&mut self, item: &Item, answer: &Discovery) {
+        let count = if answer.action == Action::Added { &mut self.added } else { &mut self.changed };
+        *count += 1;
+        self.done += u64::from(item.word == Word::Done);
+    }
 }
 
 /// In a collection with profiles, those decide: what was found has to be in scope, and what has a date was fetched.

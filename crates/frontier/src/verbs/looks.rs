@@ -125,7 +125,7 @@ pub struct EventRow {
     pub at: Moment,
     /// The collection.
     pub collection: String,
-    /// The URL, or the seed, profile or job that it is about.
+    /// The URL, or the first of them, or the seed, profile or job that it is about.
     pub subject: String,
     /// What happened.
     pub event: Event,
@@ -163,6 +163,15 @@ pub enum Event {
     },
     /// A job has nothing left to fetch, or reached a limit.
     Finished,
+    /// A client that plans by itself said something of URLs, of which the first is the subject.
+    Put {
+        /// How many were new.
+        added: u64,
+        /// How many were known.
+        changed: u64,
+        /// How many of all of them are not to be fetched any more.
+        done: u64,
+    },
 }
 
 /// An entry with all that is known of it, to be taken elsewhere.

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use forager_frontier::{Embedded, Frontier, Memory, Options as StoreOptions, Settings};
+use forager_frontier::{
+    Embedded, Frontier, Memory, Options as StoreOptions, Postgres, PostgresOptions, PostgresSchema, Settings,
+};
 use forager_server::proto::ack_message::Status as Ack;
 use forager_server::proto::get_params::Item as Of;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
@@ -27,15 +29,18 @@ use tonic::{Code, Status};
 /// The second at which tests begin.
 pub(crate) const START: u32 = 1_718_438_400;
 
-/// Runs each case on a queue in memory and on one in a folder.
+/// Runs each case on a queue in memory, on one in a folder and on one in PostgreSQL.
 #[macro_export]
-macro_rules! on_both_stores {
+macro_rules! on_every_store {
     ($($case:ident),* $(,)?) => {
         mod in_memory {
             $(#[tokio::test] async fn $case() { super::$case(super::World::in_memory().await).await; })*
         }
         mod in_a_folder {
             $(#[tokio::test] async fn $case() { super::$case(super::World::in_a_folder().await).await; })*
+        }
+        mod in_a_database {
+            $(#[tokio::test] async fn $case() { super::$case(super::World::in_a_database().await).await; })*
         }
     };
 }
@@ -65,6 +70,23 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::open(folder.path(), Settings::default(), StoreOptions::default()).unwrap();
         Self::over(Arc::new(store), Options::default(), Some(folder)).await
+    }
+
+    /// In a schema of its own, which stays: the whole server is thrown away when the tests are through.
+    pub(crate) async fn in_a_database() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let url = std::env::var("FORAGER_TEST_POSTGRES").expect(
+            "FORAGER_TEST_POSTGRES names no server: run `make test`, or `scripts/postgres run cargo test`",
+        );
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("served_{}_{number}", std::process::id());
+        // Nobody else is there to hear from.
+        let options =
+            PostgresOptions { schema, connections: 2, listens: false, ..PostgresOptions::default() };
+        let tables = PostgresSchema::connect(&url, options.clone()).unwrap();
+        tables.migrate(PostgresSchema::newest()).await.unwrap();
+        let store = Postgres::connect(&url, Settings::default(), options).await.unwrap();
+        Self::over(Arc::new(store), Options::default(), None).await
     }
 
     async fn over(frontier: Arc<dyn Frontier>, options: Options, folder: Option<tempfile::TempDir>) -> Self {

@@ -7,5 +7,6 @@
 
 mod changes;
 mod resume;
+mod rules;
 mod whole;
 mod world;

@@ -43,7 +43,11 @@ pub(crate) struct World {
 impl World {
     /// The demonstration web, seen by a clock that goes so many times as fast.
     pub(crate) async fn new(speed: u32) -> Self {
-        let site = demo_site(1);
+        Self::of(demo_site(1), speed).await
+    }
+
+    /// Another web.
+    pub(crate) async fn of(site: Site, speed: u32) -> Self {
         let clock = Clock::faster(demo::START, speed);
         let running = Server::start(site.clone(), move || clock.now()).await.unwrap();
         let folder = tempfile::tempdir().unwrap();

@@ -186,6 +186,8 @@ impl Inner {
             let is_known = self.hosts.find(host.owner, &host.key) == Some(number);
             checked.host(number, is_known, "it cannot be found by its name");
         }
+        let named = self.hosts.names() as u64;
+        checked.expect(named == checked.hosts, || "hosts".to_owned(), "other names are known than there are");
     }
 
     /// Every entry has a text, and is known by it. Which text a planned collection knows its entries by

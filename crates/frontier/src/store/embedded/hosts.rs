@@ -16,8 +16,7 @@ use crate::moment::Moment;
 pub(super) struct HostEntry {
     pub(super) key: Box<str>,
     pub(super) owner: Option<CollectionId>,
-    /// The keyed hash of (owner, key), by which it is found. As with entries, equal hashes are taken for equal keys:
-    /// looking at the key itself would wait for memory once more.
+    /// The keyed hash of (owner, key), by which it is looked for.
     hash: u64,
     pub(super) queues: Queues,
     /// None as long as it is like any other.
@@ -167,6 +166,11 @@ impl Hosts {
         self.all.len()
     }
 
+    /// How many can be found by name.
+    pub(super) fn names(&self) -> usize {
+        self.by_name.len()
+    }
+
     /// A host that there is.
     pub(super) fn get(&self, host: HostId) -> Option<&HostEntry> {
         self.all.get(host.0)?.as_ref()
@@ -190,7 +194,12 @@ impl Hosts {
     /// The host with this key.
     pub(super) fn find(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
         let hash = hash(self.secret, owner, key);
-        let is_it = |number| self.get(HostId(number)).is_some_and(|host| host.hash == hash);
+        // Keys come from strangers, and two hosts that were taken for one would share delays, limits and queues: the
+        // hash only says where to look.
+        let is_it = |number| {
+            let host = self.get(HostId(number));
+            host.is_some_and(|host| host.hash == hash && host.owner == owner && *host.key == *key)
+        };
         self.by_name.find(hash, is_it).map(HostId)
     }
 
@@ -269,6 +278,20 @@ mod tests {
         hosts.pop();
         assert_eq!((hosts.find(Some(ONE), "a"), hosts.find(Some(ONE), "b"), hosts.len()), (None, None, 2));
         assert_eq!(hosts.find(None, "a"), Some(HostId(0)));
+    }
+
+    #[test]
+    fn hosts_whose_hashes_meet_are_two() {
+        let mut hosts = Hosts::new(42);
+        let met = hash(42, None, "b");
+        hosts.all.push(Some(HostEntry { hash: met, ..HostEntry::new("a", None) }));
+        hosts.by_name.insert(met, 0, |_| met);
+        assert_eq!(hosts.find(None, "b"), None, "not the one that has its hash");
+        hosts.push(Some(HostEntry::new("b", None)));
+        assert_eq!((hosts.find(None, "b"), hosts.names()), (Some(HostId(1)), 2));
+        hosts.remove(HostId(1));
+        assert_eq!((hosts.find(None, "b"), hosts.names()), (None, 1));
+        assert!(hosts.get(HostId(0)).is_some(), "the other one stays");
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Shards {
     }
 
     /// How many numbers there are.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.iter().map(HashTable::len).sum()
     }
 }

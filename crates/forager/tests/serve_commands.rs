@@ -1,0 +1,131 @@
+//! One queue, two ways in: what clients put is there for commands, and what commands put is there for clients.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "the names say it, and a test that cannot go on fails")]
+
+mod common;
+mod serving;
+
+use common::{Queue, run_command};
+use forager_server::proto::{DiscoveredBatch, StringList, UrlInfo};
+use futures_util::stream;
+use serde_json::{Value, json};
+use serving::{Serving, found, get, info, known, of_crawl, put};
+
+fn serve(queue: &Queue) -> Serving {
+    Serving::start(&mut queue.command(&["serve", "--port", "0"]))
+}
+
+/// The rows of a command that must go well, now: the server goes by the clock too.
+#[track_caller]
+fn rows(queue: &Queue, args: &[&str]) -> Vec<Value> {
+    run_command(&mut queue.command(args), "").good_rows()
+}
+
+fn texts<'a>(rows: &'a [Value], key: &str) -> Vec<&'a str> {
+    rows.iter().map(|row| row[key].as_str().unwrap_or_else(|| panic!("no {key} in {row}"))).collect()
+}
+
+const IN: &str = "my_spider";
+
+fn of_spider(url: &str, key: &str) -> UrlInfo {
+    UrlInfo { crawl_id: IN.into(), ..info(url, key) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_clients_put_is_there_for_commands() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue);
+    let mut client = server.client().await;
+    let list = StringList { values: vec!["1".into()] };
+    let first =
+        UrlInfo { metadata: [("depth".to_owned(), list)].into(), ..of_spider("http://A.example/%7e", "key") };
+    put(&mut client, vec![found(first)]).await;
+    put(&mut client, vec![known(of_spider("http://b.example/done", ""), 0)]).await;
+    let items = ["1", "2"].map(|n| of_spider(&format!("http://c.example/{n}"), "")).to_vec();
+    let batch = DiscoveredBatch { id: "b".into(), items };
+    client.put_discovered(stream::iter([batch])).await.unwrap().into_inner().message().await.unwrap();
+    assert_eq!(get(&mut client, of_crawl(IN, "c.example", 1)).await, ["http://c.example/1"]);
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+
+    let listed = rows(&queue, &["queue", "list", "--collection", IN]);
+    assert_eq!(
+        texts(&listed, "url"),
+        ["http://A.example/%7e", "http://b.example/done", "http://c.example/1", "http://c.example/2"]
+    );
+    assert_eq!(texts(&listed, "host"), ["key", "b.example", "c.example", "c.example"]);
+    assert_eq!(texts(&listed, "state"), ["queued", "done", "leased", "queued"]);
+    let shown = rows(&queue, &["queue", "show", "http://A.example/%7e", "--collection", IN]);
+    assert_eq!(shown[0]["record"]["origin"]["metadata"], r#"{"depth":["1"]}"#, "{shown:?}");
+    let mut hosts = rows(&queue, &["queue", "hosts", "--collection", IN]);
+    hosts.sort_by_key(|row| row["host"].to_string());
+    assert_eq!(texts(&hosts, "host"), ["b.example", "c.example", "key"]);
+
+    let explained = rows(&queue, &["explain", "http://c.example/1", "--collection", IN]).pop().unwrap();
+    let told = explained.to_string();
+    assert!(told.contains("leased") && told.contains("c.example"), "{told}");
+
+    let events = rows(&queue, &["events"]);
+    assert!(events.iter().all(|row| row["collection"] == IN), "{events:?}");
+    assert_eq!(
+        texts(&events, "subject"),
+        ["http://A.example/%7e", "http://b.example/done", "http://c.example/1"]
+    );
+    let put = |added, done| json!({"put": {"added": added, "changed": 0, "done": done}});
+    let told: Vec<&Value> = events.iter().map(|row| &row["event"]).collect();
+    assert_eq!(told, [&put(1, 0), &put(1, 1), &put(2, 0)]);
+    let table = run_command(&mut queue.command(&["events", "--format", "table"]), "");
+    assert!(table.stdout.contains("2 new, 0 known, 0 of them done"), "{table:?}");
+
+    let exported = rows(&queue, &["export", "--collection", IN]);
+    assert_eq!(exported.len(), 5, "the collection and its entries: {exported:?}");
+    let checked = queue.run(&["check"], "");
+    assert_eq!(checked.status, 0, "{checked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_commands_put_is_there_for_clients() {
+    let queue = Queue::nowhere();
+    rows(&queue, &["collection", "add", IN, "--plain"]);
+    let page = json!({"collection": IN, "links": [
+        {"url": "http://a.example/found"},
+        {"url": "http://b.example/keyed", "key": "own", "metadata": r#"{"depth":["2"]}"#},
+    ]});
+    let told = run_command(&mut queue.command(&["discover"]), page.to_string()).good_rows();
+    assert_eq!(texts(&told, "action"), ["added", "added"]);
+    // The same by way of a file, under another name.
+    let exported = run_command(&mut queue.command(&["export", "--collection", IN]), "");
+    let renamed = exported.stdout.replace(IN, "imported");
+    let imported = run_command(&mut queue.command(&["import"]), renamed);
+    assert_eq!(imported.status, 0, "{imported:?}");
+    // And one whose profiles decide.
+    rows(&queue, &["collection", "add", "news"]);
+    rows(&queue, &["profile", "add", "daily", "--collection", "news", "--depth", "2", "--every", "24h"]);
+    rows(&queue, &["seed", "add", "https://paper.example/", "--profile", "daily"]);
+    rows(&queue, &["collection", "start", "news"]);
+
+    let server = serve(&queue);
+    let mut client = server.client().await;
+    for (crawl, want) in [
+        (IN, &["http://a.example/found", "http://b.example/keyed"][..]),
+        ("imported", &["http://a.example/found", "http://b.example/keyed"]),
+        ("news", &["https://paper.example/"]),
+    ] {
+        let mut answers = client.get_ur_ls(of_crawl(crawl, "", 9)).await.unwrap().into_inner();
+        let mut infos = Vec::new();
+        while let Some(info) = answers.message().await.unwrap() {
+            infos.push(info);
+        }
+        infos.sort_by(|a, b| a.url.cmp(&b.url));
+        let urls: Vec<&str> = infos.iter().map(|info| info.url.as_str()).collect();
+        assert_eq!(urls, want, "{crawl}");
+        if let [_, keyed] = infos.as_slice() {
+            assert_eq!(
+                (keyed.key.as_str(), &*keyed.metadata["depth"].values),
+                ("own", &["2".to_owned()][..])
+            );
+        }
+    }
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+}
