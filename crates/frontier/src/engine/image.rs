@@ -5,6 +5,7 @@ use forager_core::url::Identity;
 
 use super::discover::{find_by, fresh, known_by};
 use super::lease::seed_text;
+use super::plain::count_done;
 use super::priority::{prioritise, thousandths};
 use super::{NewEntry, Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind};
@@ -135,5 +136,8 @@ fn take_in<T: Tx>(
         prioritise(catalog, order, &mut standing, &mut record, None, now);
     }
     tx.insert(NewEntry { identity: &identity, url: &image.url, standing, record });
+    if is_plain {
+        count_done(tx, &standing, State::Queued);
+    }
     Ok(true)
 }
