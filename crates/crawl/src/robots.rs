@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
-use forager_fetch::http::{Class, CutOff, Http, Request, Response};
+use forager_fetch::http::{Class, Http, Request, Response};
 use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Robots, Rules, of_answer};
 use forager_frontier::verbs::{FetchRow, Note, Visit};
 use forager_frontier::{Frontier, Moment};
@@ -18,6 +18,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::clock::Clock;
 use crate::config::Result;
 use crate::pace::{Pace, Round};
+use crate::visit::{broken, is_refusal};
 
 use delays::Delays;
 use kept::kept;
@@ -285,8 +286,7 @@ impl Office {
     /// Until when at least a host wants to be left alone, if it does; how long it is, the queue decides.
     fn pause(&self, response: &Response) -> Option<Moment> {
         let now = self.clock.now();
-        let is_refused = matches!(response.status, 429 | 503);
-        is_refused.then(|| Moment::of(response.retry_after(now).unwrap_or_default().after(now)))
+        is_refusal(response.status).then(|| Moment::of(response.retry_after(now).unwrap_or_default().after(now)))
     }
 
     async fn get(&self, url: &FetchUrl) -> std::result::Result<Response, forager_fetch::http::Failure> {
@@ -343,7 +343,7 @@ fn lock_of<T: Default>(known: &Mutex<HashMap<String, Arc<AsyncMutex<T>>>>, name:
 }
 
 fn outcome(response: &Response, now: Timestamp) -> Outcome<'_> {
-    if let Some(cut @ (CutOff::Broken | CutOff::Time | CutOff::BadEncoding)) = response.cut_off {
+    if let Some(cut) = broken(response) {
         return Outcome::Failed { error: cut.to_string() };
     }
     Outcome::Answer(Answer {

@@ -186,7 +186,7 @@ impl Visitor {
         let row = sent.remove(&Token(report.token));
         // A page that is well says nothing of another one whose host wants to rest, and which is not reported yet.
         let rests = match report.error {
-            None => matches!(report.status, Some(429 | 503)),
+            None => report.status.is_some_and(is_refusal),
             Some(error) => matches!(error, FetchError::Timeout | FetchError::Network),
         };
         if let Some(row) = row.filter(|_| rests) {
@@ -236,7 +236,7 @@ impl Visitor {
         Visited { report, line, skipped, .. }: &mut Visited,
     ) -> Result<()> {
         line.status = Some(response.status);
-        line.is_rate_limited = matches!(response.status, 429 | 503);
+        line.is_rate_limited = is_refusal(response.status);
         line.bytes = response.body.len() as u64;
         line.wire_bytes = response.wire_bytes;
         line.media_type = response.content_type().map(str::to_owned);
@@ -283,15 +283,21 @@ impl Visitor {
 /// Whether the queue will leave a host alone after this answer.
 pub(crate) fn wants_rest(answer: &std::result::Result<Response, Failure>) -> bool {
     match answer {
-        Ok(Response { status: 429 | 503, .. }) => true,
-        Ok(response) => broken(response) == Some(CutOff::Time),
+        Ok(response) => is_refusal(response.status) || broken(response) == Some(CutOff::Time),
         Err(failure) => matches!(kind(failure), FetchError::Timeout | FetchError::Network),
     }
 }
 
-/// Why an answer is none, though it began as one.
-fn broken(response: &Response) -> Option<CutOff> {
-    response.cut_off.filter(|cut| matches!(cut, CutOff::Broken | CutOff::Time | CutOff::BadEncoding))
+/// Why an answer is none, though it began as one. Whoever refuses has said so with the status: what comes after it is no page,
+/// and need not be whole.
+pub(crate) fn broken(response: &Response) -> Option<CutOff> {
+    let is_broken = |cut: &CutOff| matches!(cut, CutOff::Broken | CutOff::Time | CutOff::BadEncoding);
+    response.cut_off.filter(|cut| !is_refusal(response.status) && is_broken(cut))
+}
+
+/// Whether a host answers that it has had enough.
+pub(crate) fn is_refusal(status: u16) -> bool {
+    matches!(status, 429 | 503)
 }
 
 fn begin(leased: &Leased, now: Timestamp) -> PageLine {

@@ -145,8 +145,14 @@ fn a_host_that_asks_to_be_left_alone_is() {
         let date = until.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
         (Answer::error(429).header(http::header::RETRY_AFTER, &date), until)
     };
+    // The status has said it, whatever becomes of the rest.
+    let cut: Form = || {
+        let (answer, until) = (Answer::busy(RetryAfter::Seconds(2)), Timestamp::now());
+        (answer.cut_after(5), until + SignedDuration::from_secs(2))
+    };
     let table = [
         ("503, seconds", seconds),
+        ("503, cut off", cut),
         ("503, a date", date),
         ("429, seconds", too_many),
         ("429, a date", too_many_until),
