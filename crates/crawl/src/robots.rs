@@ -153,6 +153,10 @@ impl Office {
             },
         };
         let rules = Arc::new(copy.rules(&self.token));
+        if rules.robots().and_then(Robots::crawl_delay) > Some(turn.gap()) {
+            // Others have waited for this answer, and were handed out before anybody knew of it.
+            self.pace.recall(url.host());
+        }
         let found = known.insert(Known { rules, expires: copy.expires, refused }).clone();
         Ok(Some(Found { was_asked, requests, ..found.found() }))
     }

@@ -310,6 +310,25 @@ fn a_crawl_delay_is_kept_with_one_request_at_a_time() {
     field.assert_audit();
 }
 
+/// Pages that were handed out while robots.txt was under way, before anybody knew what it asks for.
+#[test]
+fn a_crawl_delay_counts_for_pages_that_have_waited_for_it() {
+    let delay = Duration::from_millis(1500);
+    let robots = Answer::text("User-agent: *\nCrawl-delay: 1.5\n").slow(Duration::from_millis(800));
+    let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", robots)));
+    let pages = ["/1", "/2", "/3"].map(|path| field.url(HOST, path));
+    let more = ["--scope", "page", "--delay", "10ms", "--in-flight", "4", "--json", "--quiet"];
+    let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+    field.run(&[&["crawl"], &pages[..], &more[..]].concat()).good_rows();
+    assert_eq!(field.paths(HOST).len(), 3, "each page once: {:?}", field.paths(HOST));
+    // A request ends after it began: counted from the end of robots.txt nothing is late because the machine is.
+    let robots = field.seen().remove(0);
+    let first = field.seen().into_iter().map(|seen| seen.arrived).nth(1).unwrap();
+    assert!(first >= robots.ended.unwrap() + web::TOLERANCE, "{first}, right after robots.txt");
+    field.assert_polite(1, delay);
+    field.assert_audit();
+}
+
 /// Two sites of one host, at two ports: the one asks for pauses, the other knows nothing of it.
 #[test]
 fn the_longest_crawl_delay_of_the_sites_of_a_host_counts_for_all() {
