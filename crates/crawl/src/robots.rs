@@ -350,6 +350,10 @@ fn outcome(response: &Response, now: Timestamp) -> Outcome<'_> {
     if let Some(cut) = broken(response) {
         return Outcome::Failed { error: cut.to_string() };
     }
+    if let (200..=299, Some(coding)) = (response.status, &response.undecoded) {
+        // Nobody can read it, and what cannot be read has rules all the same.
+        return Outcome::Failed { error: format!("its content encoding {coding:?} is not known") };
+    }
     Outcome::Answer(Answer {
         status: response.status,
         body: &response.body,

@@ -258,6 +258,11 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
         ("500", Answer::error(500), 9),
         ("429", Answer::error(429), 18),
         ("cut off", Answer::text("User-agent: *\nDisallow:\n").cut_after(3), 9),
+        (
+            "packed in a way that nobody knows",
+            Answer::text("User-agent: *\nDisallow:\n").header(http::header::CONTENT_ENCODING, "compress"),
+            9,
+        ),
     ];
     for (name, answer, status) in table {
         let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer)));
