@@ -386,13 +386,21 @@ fn a_longer_delay_of_our_own_goes_over_that_of_robots_txt() {
 
 #[test]
 fn rules_for_us_by_name_go_over_those_for_everyone() {
-    let rules = "User-agent: *\nDisallow: /\n\nUser-agent: forager\nDisallow: /2\n";
-    let field = Field::new(Site::new().host(plain_host(HOST, 3).robots(rules)));
-    field.crawl(HOST, &[]).good_rows();
-    let mut want = each(3, 1);
-    want.remove("/2");
-    assert_eq!(field.counts(HOST), want);
-    field.assert_audit();
+    let table = [
+        ("forager", ""),
+        ("Example2", "user_agent = \"Example2/1.0\"\n"),
+        ("example_2-b", "user_agent = \"Example_2-B (reads)\"\n"),
+    ];
+    for (name, line) in table {
+        let rules = format!("User-agent: *\nDisallow: /\n\nUser-agent: {name}\nDisallow: /2\n");
+        let field = Field::new(Site::new().host(plain_host(HOST, 3).robots(&rules)));
+        field.set("contact = ", &format!("{line}contact = "));
+        field.crawl(HOST, &[]).good_rows();
+        let mut want = each(3, 1);
+        want.remove("/2");
+        assert_eq!(field.counts(HOST), want, "{name}");
+        field.assert_audit();
+    }
 }
 
 #[test]
