@@ -198,7 +198,8 @@ impl Visitor {
     pub(crate) fn take_unreported(&self) -> Vec<Note> {
         let sent = std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner));
         let ended = Moment::of(self.clock.now());
-        sent.into_values().map(|row| Note::Fetch(FetchRow { ended, ..row })).collect()
+        let pages = sent.into_values().map(|row| FetchRow { ended, ..row });
+        pages.chain(self.office.take_unlogged()).map(Note::Fetch).collect()
     }
 
     /// Whether this is the first page of its site that this crawl fetches for a collection: it brings along the
@@ -296,7 +297,7 @@ pub(crate) fn broken(response: &Response) -> Option<CutOff> {
 }
 
 /// Whether a host answers that it has had enough.
-pub(crate) fn is_refusal(status: u16) -> bool {
+fn is_refusal(status: u16) -> bool {
     matches!(status, 429 | 503)
 }
 

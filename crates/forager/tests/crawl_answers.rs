@@ -5,6 +5,8 @@
 mod common;
 mod web;
 
+use std::io::Read as _;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -240,6 +242,46 @@ fn what_was_handed_out_before_a_pause_goes_back() {
         );
         assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1);
     }
+}
+
+/// The same, where no pause is asked for: a request for the robots.txt of the one site gets no answer.
+#[test]
+fn what_was_handed_out_before_a_failure_of_robots_txt_goes_back() {
+    let (asked, failed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (is_asked, is_failed) = (asked.clone(), failed.clone());
+    let late = move |_: &Asked<'_>| {
+        asked.store(true, Ordering::SeqCst);
+        wait_until("the failure", || is_failed.load(Ordering::SeqCst));
+        Answer::error(404).slow(Duration::from_millis(1500))
+    };
+    let field = Field::new(Site::new().host(plain_host(HOST, 2).made("/robots.txt", late)));
+    field.set("back_off = \"100ms\"\nmax_back_off = \"400ms\"", "back_off = \"4s\"\nmax_back_off = \"4s\"");
+    // The address of the host.
+    let listener = TcpListener::bind("127.0.0.2:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let closed = Arc::new(std::sync::Mutex::new(None));
+    let closes = closed.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            wait_until("a request for robots.txt", || is_asked.load(Ordering::SeqCst));
+            closes.lock().unwrap().get_or_insert_with(Timestamp::now);
+            failed.store(true, Ordering::SeqCst);
+        }
+    });
+    let broken = format!("http://{HOST}:{port}/");
+    let pages = [broken, field.url(HOST, "/1"), field.url(HOST, "/2")];
+    let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+    let more = ["--scope", "page", "--delay", "0s", "--in-flight", "4", "--json", "--quiet"];
+    field.run(&[&["crawl"], &pages[..], &more[..]].concat()).good_rows();
+    let closed = closed.lock().unwrap().unwrap();
+    for path in ["/1", "/2"] {
+        let times = field.times(HOST, path);
+        assert_eq!(times.len(), 1, "{path}");
+        let waited = times[0].duration_since(closed);
+        assert!(waited >= SignedDuration::from_secs(4), "{path} after {waited:#}");
+    }
+    assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1);
 }
 
 #[test]
