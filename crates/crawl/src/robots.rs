@@ -11,7 +11,7 @@ use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, Failure, Http, Request, Response};
 use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Robots, Rules, of_answer};
-use forager_frontier::verbs::{FetchRow, Note, Visit};
+use forager_frontier::verbs::{FetchRow, Note, Terms, Visit};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 use tokio::sync::Mutex as AsyncMutex;
@@ -53,15 +53,15 @@ pub struct Found {
 /// In whose turn a host may be asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
-    /// The least milliseconds after its last request.
-    pub(crate) least_gap: u64,
+    /// What it may be asked by.
+    pub(crate) terms: Terms,
     /// When the turn was given.
     pub(crate) round: Round,
 }
 
 impl Turn {
     fn gap(self) -> Interval {
-        let millis = u32::try_from(self.least_gap).unwrap_or(u32::MAX);
+        let millis = u32::try_from(self.terms.least_gap).unwrap_or(u32::MAX);
         Interval::from_secs_f64(f64::from(millis) / 1000.0)
     }
 }
@@ -278,14 +278,16 @@ impl Office {
                 return had_no_time();
             }
             let round = if is_elsewhere { self.pace.round() } else { turn.round };
-            let Some(started) = self.pace.turn(at.host(), turn.least_gap, round).await else {
+            // By what another host may be asked, the queue knows.
+            let terms = if is_elsewhere { Terms::default() } else { turn.terms };
+            let Some(started) = self.pace.turn(at.host(), turn.terms.least_gap, round).await else {
                 if let Some(token) = visit {
                     self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
                     return had_no_time();
                 }
                 return Ok(None);
             };
-            let answer = self.get((url, &at), started).await;
+            let answer = self.get((url, &at), started, terms).await;
             let wants_rest = wants_rest(&answer);
             if wants_rest {
                 self.pace.rest(at.host());
@@ -317,6 +319,7 @@ impl Office {
         &self,
         (site, url): (&FetchUrl, &FetchUrl),
         started: Timestamp,
+        Terms { least_gap, most_in_flight }: Terms,
     ) -> std::result::Result<Response, Failure> {
         let mut request = Request::new(url.clone());
         request.body_bytes = Some(MAX_BYTES as u64 + 1);
@@ -328,6 +331,8 @@ impl Office {
             url: url.as_str().to_owned(),
             result: "stopped".to_owned(),
             robots: Label { origin: &origin, came_to: None }.to_string(),
+            least_gap,
+            most_in_flight,
             ..FetchRow::default()
         };
         self.unlogged.begin(&origin, row.clone());

@@ -7,7 +7,9 @@ use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
 use forager_fetch::sitemap::{Problem, Trouble};
 use forager_frontier::entry::{How, Token};
-use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, kept_text, text_key};
+use forager_frontier::verbs::{
+    FetchError, FetchRow, Leased, Link, Note, Report, Sent, Terms, kept_text, text_key,
+};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 
@@ -84,7 +86,7 @@ impl Visitor {
                 return Ok(Turn::Reported(visited));
             }
         };
-        let turn = robots::Turn { least_gap: leased.least_gap, round };
+        let turn = robots::Turn { terms: leased.terms, round };
         let Some(found) = self.office.rules(&url, turn).await? else {
             return Ok(Turn::Spent(Vec::new()));
         };
@@ -100,7 +102,7 @@ impl Visitor {
             keep_from(report, line, not_fetched, &found, &url);
             return Ok(Turn::Reported(visited));
         }
-        let at = self.pace.turn(url.host(), leased.least_gap, round).await;
+        let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
         // Rules that have run out while the page waited may have been read anew by another.
         let Some(at) = at.filter(|at| *at < found.expires) else {
             return Ok(Turn::Spent(visited.robots));
@@ -112,7 +114,7 @@ impl Visitor {
             // The server had closed the connection meanwhile, and says nothing about the page by that. Whether it has seen
             // the request nobody knows: so it counts, and the next one keeps its distance.
             self.log_unanswered(leased, line, cause).await?;
-            let at = self.pace.turn(url.host(), leased.least_gap, round).await;
+            let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
             let Some(at) = at.filter(|at| *at < found.expires) else {
                 return Ok(Turn::Spent(visited.robots));
             };
@@ -126,7 +128,7 @@ impl Visitor {
         let ended = self.clock.now();
         line.took = millis(ended, line.at);
         let (at, ended) = (Moment::of(line.at), Some(Moment::of(ended)));
-        report.fetch = Some(Sent { at, ended, robots: line.robots.clone() });
+        report.fetch = Some(Sent { at, ended, robots: line.robots.clone(), terms: Some(leased.terms) });
         match answer {
             Ok(response) => self.take_in(&response, (&url, leased), options, &mut visited).await?,
             Err(failure) => {
@@ -153,7 +155,10 @@ impl Visitor {
 
     /// Keeps in mind that a request was sent, until its page is reported.
     fn note_sent(&self, leased: &Leased, url: &FetchUrl, line: &PageLine) {
+        let Terms { least_gap, most_in_flight } = leased.terms;
         let row = FetchRow {
+            least_gap,
+            most_in_flight,
             started: Moment::of(line.at),
             collection: leased.collection.clone(),
             host: url.host().to_owned(),

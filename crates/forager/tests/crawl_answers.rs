@@ -394,6 +394,35 @@ fn the_longest_crawl_delay_of_the_sites_of_a_host_counts_for_all() {
     assert_eq!(slow.run(&["audit", "--json"]).good_rows().len(), 1);
 }
 
+/// Two sites of one host: while two pages of the one are under way, the other asks for pauses.
+#[test]
+fn what_was_sent_before_a_crawl_delay_was_known_is_judged_by_the_limits_of_then() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let is_sent = sent.clone();
+    let slowly = move |sent: Arc<AtomicUsize>| {
+        move |_: &Asked<'_>| {
+            sent.fetch_add(1, Ordering::SeqCst);
+            page("Slow", &[]).slow(Duration::from_millis(1500))
+        }
+    };
+    let quick = plain_host(HOST, 2).made("/1", slowly(sent.clone())).made("/2", slowly(sent));
+    let late = move |_: &Asked<'_>| {
+        wait_until("two pages", || is_sent.load(Ordering::SeqCst) == 2);
+        Answer::text("User-agent: *\nCrawl-delay: 1\n")
+    };
+    let field = Field::new(Site::new().host(quick));
+    let other = Field::new(Site::new().host(plain_host(HOST, 1).made("/robots.txt", late)));
+    let pages = [other.url(HOST, "/1"), field.url(HOST, "/1"), field.url(HOST, "/2")];
+    let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+    let more = ["--scope", "page", "--delay", "10ms", "--in-flight", "4", "--json", "--quiet"];
+    field.run(&[&["crawl"], &pages[..], &more[..]].concat()).good_rows();
+    let (robots, page) = (other.seen().remove(0), other.seen().remove(1));
+    let pages: Vec<_> = field.seen().into_iter().filter(|seen| seen.path != "/robots.txt").collect();
+    assert!(pages.len() == 2 && pages.iter().all(|page| page.ended.unwrap() > robots.ended.unwrap()));
+    assert!(page.arrived + web::TOLERANCE >= robots.ended.unwrap() + SignedDuration::from_secs(1));
+    assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1, "nobody is accused");
+}
+
 #[test]
 fn a_host_that_refuses_its_robots_txt_is_left_alone_though_it_does_not_say_how_long() {
     for status in [429, 503] {
