@@ -7,7 +7,7 @@ use super::world::*;
 use crate::entry::Token;
 use crate::host::{Gate, HostSettings};
 use crate::moment::Moment;
-use crate::verbs::{FetchError, FetchRow, HostChange, Link, MAX_NOTE_BYTES, Note, Page, Report, Sent};
+use crate::verbs::{FetchError, FetchRow, HostChange, Link, MAX_NOTE_BYTES, Note, Page, Report, Sent, Terms};
 
 const HOME: &str = "https://a.example/";
 
@@ -324,7 +324,7 @@ pub async fn limits_are_logged_as_they_were_when_a_request_was_sent(world: World
     let limits: Vec<(u64, u32)> =
         world.fetches().await.iter().map(|row| (row.least_gap, row.most_in_flight)).collect();
     assert_eq!(limits, [(2000, 2), (0, 9), (30_000, 1)]);
-    assert!(world.host("a.example").await.next_allowed >= at.after_millis(30_000));
+    assert!(world.host("a.example").await.opens >= Some(at.after_millis(30_000)));
 }
 
 pub async fn a_fetch_of_a_plain_collection_has_its_own_limits(mut world: World) {
