@@ -259,13 +259,13 @@ fn what_was_handed_out_before_a_failure_of_robots_txt_goes_back() {
     // The address of the host.
     let listener = TcpListener::bind("127.0.0.2:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let closed = Arc::new(std::sync::Mutex::new(None));
-    let closes = closed.clone();
+    let failed_at = Arc::new(std::sync::Mutex::new(None));
+    let noted = failed_at.clone();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let _ = stream.read(&mut [0; 1024]);
             wait_until("a request for robots.txt", || is_asked.load(Ordering::SeqCst));
-            closes.lock().unwrap().get_or_insert_with(Timestamp::now);
+            noted.lock().unwrap().get_or_insert_with(Timestamp::now);
             failed.store(true, Ordering::SeqCst);
         }
     });
@@ -274,11 +274,11 @@ fn what_was_handed_out_before_a_failure_of_robots_txt_goes_back() {
     let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
     let more = ["--scope", "page", "--delay", "0s", "--in-flight", "4", "--json", "--quiet"];
     field.run(&[&["crawl"], &pages[..], &more[..]].concat()).good_rows();
-    let closed = closed.lock().unwrap().unwrap();
+    let failed_at = failed_at.lock().unwrap().unwrap();
     for path in ["/1", "/2"] {
         let times = field.times(HOST, path);
         assert_eq!(times.len(), 1, "{path}");
-        let waited = times[0].duration_since(closed);
+        let waited = times[0].duration_since(failed_at);
         assert!(waited >= SignedDuration::from_secs(4), "{path} after {waited:#}");
     }
     assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1);
