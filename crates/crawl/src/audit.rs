@@ -3,7 +3,7 @@
 //! What is proved: no host had more fetches under way than its limit, no two requests to a host were closer
 //! together than its gap, none was sent while its host was to be left alone because it had failed or asked for a
 //! pause, and no page was fetched that the robots.txt of the time forbids. The limits are those that were in force when
-//! a fetch was made, as the log has them.
+//! a fetch was made, as the log has them, and a `Crawl-delay` from when it was read.
 
 mod pace;
 mod robots;
@@ -136,10 +136,8 @@ impl<'f> Auditor<'f> {
         evidence.first = evidence.first.min(row.started);
         evidence.last = evidence.last.max(row.started);
         evidence.robots_read += u64::from(label.is_some());
-        if label.is_none() {
-            self.check_allowed(&row);
-        }
-        self.hosts.entry(row.host.clone()).or_default().push(row.into());
+        let wait = if label.is_none() { self.check_allowed(&row) } else { 0 };
+        self.hosts.entry(row.host.clone()).or_default().push(Span::new(row, wait));
     }
 
     /// Takes in a page that may have been fetched.
@@ -161,13 +159,14 @@ impl<'f> Auditor<'f> {
     }
 
     /// Judges a page by the rules that were known when it was requested. They are in the log by now: a crawler writes down
-    /// what it has read before it goes by it.
-    fn check_allowed(&mut self, row: &FetchRow) {
-        let Ok(url) = FetchUrl::parse(&row.url) else { return };
+    /// what it has read before it goes by it. Returns the milliseconds that they want before it.
+    fn check_allowed(&mut self, row: &FetchRow) -> u64 {
+        let Ok(url) = FetchUrl::parse(&row.url) else { return 0 };
         if let Some(what) = self.rules.objection(&url, row.started) {
             let (host, url) = (row.host.clone(), row.url.clone());
             self.violations.push(Violation { host, url, at: row.started, what });
         }
+        self.rules.wait(&url, row.started)
     }
 
     /// The result.

@@ -23,7 +23,7 @@ pub(crate) struct Pace {
     last: Mutex<HashMap<String, Timestamp>>,
     /// How often the queue was asked for pages.
     rounds: AtomicU64,
-    /// For each host that has failed or asked for a pause the last round whose pages are not to be sent.
+    /// For each host that has failed, or asked for a pause or longer waits, the last round whose pages are not to be sent.
     rests: Mutex<HashMap<String, Round>>,
 }
 
@@ -53,11 +53,7 @@ impl Pace {
 
     /// A host has failed, or asked for a pause.
     pub(crate) fn rest(&self, host: &str) {
-        let mut rests = self.rests();
-        if rests.len() >= MOST_HOSTS {
-            rests.retain(|_, round| *round == Round::NONE_YET);
-        }
-        rests.insert(host.to_owned(), Round::NONE_YET);
+        self.hold_back(host, Round::NONE_YET);
     }
 
     /// The queue knows of it: what it hands out from now on may be sent.
@@ -65,6 +61,22 @@ impl Pace {
         if let Some(round) = self.rests().get_mut(host) {
             *round = self.round();
         }
+    }
+
+    /// A host wants longer waits than those that its pages were handed out with: what was goes back. Those that the queue
+    /// hands out from now on have the new ones.
+    pub(crate) fn recall(&self, host: &str) {
+        self.hold_back(host, self.round());
+    }
+
+    /// Nothing of these rounds is sent any more. A host that rests goes on resting.
+    fn hold_back(&self, host: &str, round: Round) {
+        let mut rests = self.rests();
+        if rests.len() >= MOST_HOSTS {
+            rests.retain(|_, round| *round == Round::NONE_YET);
+        }
+        let last = rests.entry(host.to_owned()).or_insert(round);
+        *last = round.max(*last);
     }
 
     fn rests(&self) -> MutexGuard<'_, HashMap<String, Round>> {
@@ -123,6 +135,20 @@ mod tests {
         assert!(sent("a.no", pace.begin_round()).await, "the queue knows");
         pace.settle("never.rested");
         assert!(sent("never.rested", early).await);
+    }
+
+    #[tokio::test]
+    async fn what_was_handed_out_with_shorter_waits_is_not_sent() {
+        let pace = Pace::new(Clock::default());
+        let early = pace.begin_round();
+        let sent = async |round: Round| pace.turn("a.no", 0, round).await.is_some();
+        pace.recall("a.no");
+        assert!(!sent(early).await, "handed out before");
+        let late = pace.begin_round();
+        assert!(sent(late).await, "handed out since");
+        pace.rest("a.no");
+        pace.recall("a.no");
+        assert!(!sent(pace.begin_round()).await, "it rests, and the queue does not know yet");
     }
 
     #[tokio::test]

@@ -2,15 +2,16 @@
 
 mod delays;
 mod kept;
+mod unlogged;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
-use forager_fetch::http::{Class, CutOff, Http, Request, Response};
+use forager_fetch::http::{Class, Failure, Http, Request, Response};
 use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Robots, Rules, of_answer};
-use forager_frontier::verbs::{FetchRow, Note, Visit};
+use forager_frontier::verbs::{FetchRow, Note, Terms, Visit};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 use tokio::sync::Mutex as AsyncMutex;
@@ -18,10 +19,13 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::clock::Clock;
 use crate::config::Result;
 use crate::pace::{Pace, Round};
+use crate::visit::{broken, wants_rest};
 
 use delays::Delays;
 use kept::kept;
 pub(crate) use kept::{CameTo, Label, names};
+use unlogged::Unlogged;
+
 pub use kept::{Word, file_key, known, note_key, origin, robots_url};
 
 /// How many redirects of robots.txt are followed.
@@ -49,15 +53,15 @@ pub struct Found {
 /// In whose turn a host may be asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
-    /// The least milliseconds after its last request.
-    pub(crate) least_gap: u64,
+    /// What it may be asked by.
+    pub(crate) terms: Terms,
     /// When the turn was given.
     pub(crate) round: Round,
 }
 
 impl Turn {
     fn gap(self) -> Interval {
-        let millis = u32::try_from(self.least_gap).unwrap_or(u32::MAX);
+        let millis = u32::try_from(self.terms.least_gap).unwrap_or(u32::MAX);
         Interval::from_secs_f64(f64::from(millis) / 1000.0)
     }
 }
@@ -72,6 +76,7 @@ pub struct Office {
     sites: Mutex<HashMap<String, Arc<AsyncMutex<Option<Known>>>>>,
     /// Two sites of one host must not forget what the other asks for.
     hosts: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
+    unlogged: Unlogged,
 }
 
 #[derive(Clone)]
@@ -128,6 +133,7 @@ impl Office {
             token: product_token,
             sites: Mutex::default(),
             hosts: Mutex::default(),
+            unlogged: Unlogged::default(),
         }
     }
 
@@ -152,6 +158,10 @@ impl Office {
             },
         };
         let rules = Arc::new(copy.rules(&self.token));
+        if rules.robots().and_then(Robots::crawl_delay) > Some(turn.gap()) {
+            // Others have waited for this answer, and were handed out before anybody knew of it.
+            self.pace.recall(url.host());
+        }
         let found = known.insert(Known { rules, expires: copy.expires, refused }).clone();
         Ok(Some(Found { was_asked, requests, ..found.found() }))
     }
@@ -175,12 +185,14 @@ impl Office {
         key: &str,
         previous: Option<&Copy>,
     ) -> Result<Option<Asked>> {
-        let mut notes = Vec::new();
-        let Some(answer) = self.follow(url, turn, &mut notes).await? else { return Ok(None) };
-        let mut last_fetch = notes.iter_mut().rev().find_map(|note| match note {
-            Note::Fetch(row) => Some(row),
-            Note::Keep(..) | Note::CrawlDelay(..) => None,
-        });
+        let origin = origin(url);
+        let answer = self.follow(url, turn).await?;
+        let mut requests = self.unlogged.of(&origin);
+        let Some(answer) = answer else {
+            self.write_down(&origin, requests, Vec::new()).await?;
+            return Ok(None);
+        };
+        let mut last_fetch = requests.last_mut();
         // The time that the log has: whoever goes through it comes to the same result.
         let now = last_fetch.as_ref().map_or_else(|| self.clock.now(), |row| row.ended.timestamp());
         let mut copy = match answer {
@@ -197,13 +209,14 @@ impl Office {
         let (file, words) = (new_file.map(|file| file_key(&file.body)), copy.last.to_string());
         if let Some(row) = &mut last_fetch {
             let came_to = file.as_deref().map_or(CameTo::Nothing(&words), CameTo::File);
-            row.robots = Label { origin: &origin(url), came_to: Some(came_to) }.to_string();
+            row.robots = Label { origin: &origin, came_to: Some(came_to) }.to_string();
         }
+        let mut notes = Vec::new();
         if let (Some(key), Some(file)) = (file, new_file) {
             notes.push(Note::Keep(key, Some(file.body.clone())));
         }
         let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
-        let (host, origin) = (url.host(), origin(url));
+        let host = url.host();
         let of_host = lock_of(&self.hosts, host);
         let _alone = of_host.lock().await;
         let mut delays = Delays::of_others(&*self.frontier, host, &origin, now).await?;
@@ -215,14 +228,34 @@ impl Office {
         if let Ok(bytes) = postcard::to_allocvec(&copy) {
             notes.push(Note::Keep(key.to_owned(), Some(bytes)));
         }
-        self.frontier.note(&notes, self.clock.now()).await?;
-        for note in &notes {
-            if let Note::Fetch(row @ FetchRow { back_off_until: Some(_), .. }) = note {
-                self.pace.settle(&row.host);
-            }
+        let requests = self.write_down(&origin, requests, notes).await?;
+        Ok(Some(Asked { copy, refused: None, requests }))
+    }
+
+    /// Writes down requests for the robots.txt of a site, and what was learned by them. Then the queue knows who wants to be
+    /// left alone.
+    async fn write_down(
+        &self,
+        origin: &str,
+        requests: Vec<FetchRow>,
+        notes: Vec<Note>,
+    ) -> Result<Vec<FetchRow>> {
+        let notes: Vec<Note> = requests.iter().cloned().map(Note::Fetch).chain(notes).collect();
+        if notes.is_empty() {
+            return Ok(requests);
         }
-        let of_fetch = |note| if let Note::Fetch(row) = note { Some(row) } else { None };
-        Ok(Some(Asked { copy, refused: None, requests: notes.into_iter().filter_map(of_fetch).collect() }))
+        // Not after it: whoever is stopped meanwhile has handed them to the queue, and must not do so twice.
+        self.unlogged.forget(origin);
+        self.frontier.note(&notes, self.clock.now()).await?;
+        for row in requests.iter().filter(|row| row.back_off_until.is_some()) {
+            self.pace.settle(&row.host);
+        }
+        Ok(requests)
+    }
+
+    /// The requests that were sent and will not be written down by those who sent them.
+    pub(crate) fn take_unlogged(&self) -> Vec<FetchRow> {
+        self.unlogged.take(Moment::of(self.clock.now()))
     }
 
     /// Follows robots.txt to where it is. The host of the page is asked in the turn of the page, for which it is not asked
@@ -231,7 +264,6 @@ impl Office {
         &self,
         url: &FetchUrl,
         turn: Turn,
-        notes: &mut Vec<Note>,
     ) -> Result<Option<std::result::Result<Response, Missed>>> {
         let failed = |error: String| Ok(Some(Err(Missed::failed(error))));
         let mut at = match url.join("/robots.txt") {
@@ -246,20 +278,19 @@ impl Office {
                 return had_no_time();
             }
             let round = if is_elsewhere { self.pace.round() } else { turn.round };
-            let Some(started) = self.pace.turn(at.host(), turn.least_gap, round).await else {
+            // By what another host may be asked, the queue knows.
+            let terms = if is_elsewhere { Terms::default() } else { turn.terms };
+            let Some(started) = self.pace.turn(at.host(), turn.terms.least_gap, round).await else {
                 if let Some(token) = visit {
                     self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
                     return had_no_time();
                 }
                 return Ok(None);
             };
-            let answer = self.get(&at).await;
-            if answer.as_ref().is_ok_and(|response| self.pause(response).is_some()) {
+            let answer = self.get((url, &at), started, terms).await;
+            let wants_rest = wants_rest(&answer);
+            if wants_rest {
                 self.pace.rest(at.host());
-            }
-            let refused = answer.as_ref().err().filter(|failure| failure.class() == Class::AddressRefused);
-            if refused.is_none() {
-                notes.push(Note::Fetch(self.row((url, &at), started, answer.as_ref())));
             }
             if let Some(token) = visit {
                 self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
@@ -272,8 +303,9 @@ impl Office {
                     return Ok(Some(Err(Missed { refused, ..Missed::failed(failure.to_string()) })));
                 }
             };
-            match response.location().filter(|_| (300..400).contains(&response.status)).map(|to| at.join(to))
-            {
+            // Whoever wants to be left alone is not asked for more.
+            let is_moved = (300..400).contains(&response.status) && !wants_rest;
+            match response.location().filter(|_| is_moved).map(|to| at.join(to)) {
                 Some(Ok(next)) => at = next,
                 Some(Err(cause)) => return failed(cause.to_string()),
                 None => return Ok(Some(Ok(response))),
@@ -282,18 +314,45 @@ impl Office {
         Ok(Some(Err(Missed { outcome: Outcome::TooManyRedirects, refused: None })))
     }
 
-    /// Until when at least a host wants to be left alone, if it does; how long it is, the queue decides.
-    fn pause(&self, response: &Response) -> Option<Moment> {
-        let now = self.clock.now();
-        let is_refused = matches!(response.status, 429 | 503);
-        is_refused.then(|| Moment::of(response.retry_after(now).unwrap_or_default().after(now)))
-    }
-
-    async fn get(&self, url: &FetchUrl) -> std::result::Result<Response, forager_fetch::http::Failure> {
+    /// Sends a request for the robots.txt of a site.
+    async fn get(
+        &self,
+        (site, url): (&FetchUrl, &FetchUrl),
+        started: Timestamp,
+        Terms { least_gap, most_in_flight }: Terms,
+    ) -> std::result::Result<Response, Failure> {
         let mut request = Request::new(url.clone());
         request.body_bytes = Some(MAX_BYTES as u64 + 1);
         request.accept = "text/plain,*/*;q=0.5";
-        self.http.get(&request).await
+        let origin = origin(site);
+        let row = FetchRow {
+            started: Moment::of(started),
+            host: url.host().to_owned(),
+            url: url.as_str().to_owned(),
+            result: "stopped".to_owned(),
+            robots: Label { origin: &origin, came_to: None }.to_string(),
+            least_gap,
+            most_in_flight,
+            ..FetchRow::default()
+        };
+        self.unlogged.begin(&origin, row.clone());
+        let answer = self.http.get(&request).await;
+        let was_asked = answer.as_ref().err().is_none_or(|failure| failure.class() != Class::AddressRefused);
+        self.unlogged.end(&origin, was_asked.then(|| self.ended(row, &answer)));
+        answer
+    }
+
+    /// What the log has of a request that was answered, or failed.
+    fn ended(&self, row: FetchRow, answer: &std::result::Result<Response, Failure>) -> FetchRow {
+        let now = self.clock.now();
+        let (result, bytes) = match answer {
+            Ok(response) => (response.status.to_string(), response.wire_bytes),
+            Err(failure) => (failure.to_string(), 0),
+        };
+        // Until when at least; how long it is, the queue decides.
+        let asked = answer.as_ref().ok().and_then(|response| response.retry_after(now)).unwrap_or_default();
+        let back_off_until = wants_rest(answer).then(|| Moment::of(asked.after(now)));
+        FetchRow { ended: Moment::of(now), result, bytes, back_off_until, ..row }
     }
 
     /// Waits for a turn at a host; none if it would take too long.
@@ -305,30 +364,6 @@ impl Office {
                 Visit::Closed(until, _) if until.timestamp() > give_up => return Ok(None),
                 Visit::Closed(until, _) => self.clock.sleep_until(until.timestamp()).await,
             }
-        }
-    }
-
-    fn row(
-        &self,
-        (site, url): (&FetchUrl, &FetchUrl),
-        started: Timestamp,
-        answer: std::result::Result<&Response, &forager_fetch::http::Failure>,
-    ) -> FetchRow {
-        let (result, bytes) = match answer {
-            Ok(response) => (response.status.to_string(), response.wire_bytes),
-            Err(failure) => (failure.to_string(), 0),
-        };
-        let robots = Label { origin: &origin(site), came_to: None }.to_string();
-        FetchRow {
-            started: Moment::of(started),
-            ended: Moment::of(self.clock.now()),
-            host: url.host().to_owned(),
-            url: url.as_str().to_owned(),
-            result,
-            bytes,
-            robots,
-            back_off_until: answer.ok().and_then(|response| self.pause(response)),
-            ..FetchRow::default()
         }
     }
 }
@@ -343,8 +378,12 @@ fn lock_of<T: Default>(known: &Mutex<HashMap<String, Arc<AsyncMutex<T>>>>, name:
 }
 
 fn outcome(response: &Response, now: Timestamp) -> Outcome<'_> {
-    if let Some(cut @ (CutOff::Broken | CutOff::Time | CutOff::BadEncoding)) = response.cut_off {
+    if let Some(cut) = broken(response) {
         return Outcome::Failed { error: cut.to_string() };
+    }
+    if let (200..=299, Some(coding)) = (response.status, &response.undecoded) {
+        // Nobody can read it, and what cannot be read has rules all the same.
+        return Outcome::Failed { error: format!("its content encoding {coding:?} is not known") };
     }
     Outcome::Answer(Answer {
         status: response.status,

@@ -244,19 +244,22 @@ impl<'c> Shift<'c> {
         if self.finished.is_empty() {
             return Ok(());
         }
+        // One turn that failed ends the crawl, but not before the others are handed in: they would be fetched twice.
+        let mut failed = None;
         let (mut reports, mut lines, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         for over in std::mem::take(&mut self.finished) {
             self.under_way.retain(|token| *token != over.leased.token);
             let worker = self.places.leave(over.leased.token);
-            match over.turn? {
-                Turn::Reported(visited) => {
+            match over.turn {
+                Err(cause) => failed = failed.or(Some(cause)),
+                Ok(Turn::Reported(visited)) => {
                     let Visited { report, line, skipped, robots } = *visited;
                     tell_robots(watcher, robots, worker);
                     let line = PageLine { worker, ..line };
                     reports.push(report);
                     lines.push((line, skipped, over.leased.rule));
                 }
-                Turn::Spent(robots) => {
+                Ok(Turn::Spent(robots)) => {
                     tell_robots(watcher, robots, worker);
                     spent.push(over.leased.token);
                 }
@@ -273,7 +276,7 @@ impl<'c> Shift<'c> {
                 tell(watcher, report, completed, line);
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// Waits for something to do.
@@ -316,6 +319,9 @@ impl<'c> Shift<'c> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 /// Tells of requests for robots.txt.
 fn tell_robots(watcher: &mut dyn Watcher, robots: Vec<PageLine>, worker: usize) {

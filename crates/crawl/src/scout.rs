@@ -8,7 +8,7 @@ use forager_fetch::http::{Failure, Http, HttpConfig, Request, Response};
 use forager_fetch::robots::Rules;
 use forager_frontier::host::{Gate, to_millis};
 use forager_frontier::settings::Politeness;
-use forager_frontier::verbs::{FetchRow, Note, Visit};
+use forager_frontier::verbs::{FetchRow, Note, Terms, Visit};
 use forager_frontier::{Frontier as _, Memory, Moment, Settings};
 use jiff::Timestamp;
 
@@ -140,8 +140,9 @@ impl Scout {
                 return Ok(Err(unseen));
             }
             // When the host may be asked has been decided; robots.txt that moves within it waits once more.
-            let least_gap = to_millis(self.politeness.delay);
-            let turn = Turn { least_gap, round: self.pace.begin_round() };
+            let Politeness { delay, in_flight: most_in_flight, .. } = self.politeness;
+            let terms = Terms { least_gap: to_millis(delay), most_in_flight };
+            let turn = Turn { terms, round: self.pace.begin_round() };
             if let Some(found) = self.office.rules(url, turn).await? {
                 return Ok(Ok(found));
             }

@@ -7,7 +7,9 @@ use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
 use forager_fetch::sitemap::{Problem, Trouble};
 use forager_frontier::entry::{How, Token};
-use forager_frontier::verbs::{FetchError, FetchRow, Leased, Link, Note, Report, Sent, kept_text, text_key};
+use forager_frontier::verbs::{
+    FetchError, FetchRow, Leased, Link, Note, Report, Sent, Terms, kept_text, text_key,
+};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 
@@ -84,7 +86,7 @@ impl Visitor {
                 return Ok(Turn::Reported(visited));
             }
         };
-        let turn = robots::Turn { least_gap: leased.least_gap, round };
+        let turn = robots::Turn { terms: leased.terms, round };
         let Some(found) = self.office.rules(&url, turn).await? else {
             return Ok(Turn::Spent(Vec::new()));
         };
@@ -100,7 +102,7 @@ impl Visitor {
             keep_from(report, line, not_fetched, &found, &url);
             return Ok(Turn::Reported(visited));
         }
-        let at = self.pace.turn(url.host(), leased.least_gap, round).await;
+        let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
         // Rules that have run out while the page waited may have been read anew by another.
         let Some(at) = at.filter(|at| *at < found.expires) else {
             return Ok(Turn::Spent(visited.robots));
@@ -112,7 +114,7 @@ impl Visitor {
             // The server had closed the connection meanwhile, and says nothing about the page by that. Whether it has seen
             // the request nobody knows: so it counts, and the next one keeps its distance.
             self.log_unanswered(leased, line, cause).await?;
-            let at = self.pace.turn(url.host(), leased.least_gap, round).await;
+            let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
             let Some(at) = at.filter(|at| *at < found.expires) else {
                 return Ok(Turn::Spent(visited.robots));
             };
@@ -126,7 +128,7 @@ impl Visitor {
         let ended = self.clock.now();
         line.took = millis(ended, line.at);
         let (at, ended) = (Moment::of(line.at), Some(Moment::of(ended)));
-        report.fetch = Some(Sent { at, ended, robots: line.robots.clone() });
+        report.fetch = Some(Sent { at, ended, robots: line.robots.clone(), terms: Some(leased.terms) });
         match answer {
             Ok(response) => self.take_in(&response, (&url, leased), options, &mut visited).await?,
             Err(failure) => {
@@ -153,7 +155,10 @@ impl Visitor {
 
     /// Keeps in mind that a request was sent, until its page is reported.
     fn note_sent(&self, leased: &Leased, url: &FetchUrl, line: &PageLine) {
+        let Terms { least_gap, most_in_flight } = leased.terms;
         let row = FetchRow {
+            least_gap,
+            most_in_flight,
             started: Moment::of(line.at),
             collection: leased.collection.clone(),
             host: url.host().to_owned(),
@@ -186,7 +191,7 @@ impl Visitor {
         let row = sent.remove(&Token(report.token));
         // A page that is well says nothing of another one whose host wants to rest, and which is not reported yet.
         let rests = match report.error {
-            None => matches!(report.status, Some(429 | 503)),
+            None => report.status.is_some_and(is_refusal),
             Some(error) => matches!(error, FetchError::Timeout | FetchError::Network),
         };
         if let Some(row) = row.filter(|_| rests) {
@@ -198,7 +203,8 @@ impl Visitor {
     pub(crate) fn take_unreported(&self) -> Vec<Note> {
         let sent = std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner));
         let ended = Moment::of(self.clock.now());
-        sent.into_values().map(|row| Note::Fetch(FetchRow { ended, ..row })).collect()
+        let pages = sent.into_values().map(|row| FetchRow { ended, ..row });
+        pages.chain(self.office.take_unlogged()).map(Note::Fetch).collect()
     }
 
     /// Whether this is the first page of its site that this crawl fetches for a collection: it brings along the
@@ -236,7 +242,7 @@ impl Visitor {
         Visited { report, line, skipped, .. }: &mut Visited,
     ) -> Result<()> {
         line.status = Some(response.status);
-        line.is_rate_limited = matches!(response.status, 429 | 503);
+        line.is_rate_limited = is_refusal(response.status);
         line.bytes = response.body.len() as u64;
         line.wire_bytes = response.wire_bytes;
         line.media_type = response.content_type().map(str::to_owned);
@@ -283,15 +289,21 @@ impl Visitor {
 /// Whether the queue will leave a host alone after this answer.
 pub(crate) fn wants_rest(answer: &std::result::Result<Response, Failure>) -> bool {
     match answer {
-        Ok(Response { status: 429 | 503, .. }) => true,
-        Ok(response) => broken(response) == Some(CutOff::Time),
+        Ok(response) => is_refusal(response.status) || broken(response) == Some(CutOff::Time),
         Err(failure) => matches!(kind(failure), FetchError::Timeout | FetchError::Network),
     }
 }
 
-/// Why an answer is none, though it began as one.
-fn broken(response: &Response) -> Option<CutOff> {
-    response.cut_off.filter(|cut| matches!(cut, CutOff::Broken | CutOff::Time | CutOff::BadEncoding))
+/// Why an answer is none, though it began as one. Whoever refuses has said so with the status: what comes after it is no page,
+/// and need not be whole.
+pub(crate) fn broken(response: &Response) -> Option<CutOff> {
+    let is_broken = |cut: &CutOff| matches!(cut, CutOff::Broken | CutOff::Time | CutOff::BadEncoding);
+    response.cut_off.filter(|cut| !is_refusal(response.status) && is_broken(cut))
+}
+
+/// Whether a host answers that it has had enough.
+fn is_refusal(status: u16) -> bool {
+    matches!(status, 429 | 503)
 }
 
 fn begin(leased: &Leased, now: Timestamp) -> PageLine {

@@ -28,7 +28,7 @@ use forager_core::url::FetchUrl;
 use serde::{Deserialize, Serialize};
 
 pub use copy::{Answer, Copy, File, LastTry, Outcome, Standing, of_answer};
-pub use groups::{Addressed, MAX_CRAWL_DELAY, MAX_EXTRAS, MAX_SITEMAPS, MAX_TEXT_BYTES};
+pub use groups::{Addressed, MAX_CRAWL_DELAY, MAX_EXTRAS, MAX_SITEMAPS, MAX_TEXT_BYTES, product_token};
 pub use lines::MAX_BYTES;
 pub use rules::{Rules, Ruling, Why};
 

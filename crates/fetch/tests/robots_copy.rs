@@ -115,7 +115,15 @@ fn a_copy_is_used_for_a_day_at_most() {
 
 #[test]
 fn a_copy_outlives_the_pause_that_its_host_wants() {
-    for (name, pause, minutes) in [("short", "2s", 5), ("long", "10m", 20), ("a day", "24h", 24 * 60)] {
+    let table = [
+        ("short", "2s", 5),
+        ("long", "10m", 20),
+        ("almost a day", "23h", 24 * 60),
+        // Nobody may come sooner: a copy that was too old by then would have to be asked for anew each time.
+        ("a day", "24h", 25 * 60),
+        ("a month", "720h", 721 * 60),
+    ];
+    for (name, pause, minutes) in table {
         let cache_control = Some("no-cache");
         let answer = Outcome::Answer(Answer { status: 200, cache_control, ..Answer::default() });
         let mut copy = of_answer(&answer, None, start());

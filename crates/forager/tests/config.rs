@@ -153,6 +153,10 @@ fn a_bad_value_names_its_key_and_line() {
             "forager.toml:2: classify.rows[0].pattern: regex parse error",
         ),
         ("[select]\nurl_terms = [\"\"]", "forager.toml:2: select.url_terms: url_terms holds an empty text"),
+        (
+            "[fetch]\nuser_agent = \"(Example) me@a.example\"",
+            "forager.toml:2: fetch.user_agent: it does not begin with a word by which robots.txt could address us",
+        ),
         ("[select]\n\npage_cap = = 3", "forager.toml:3: "),
     ];
     for (text, problem) in cases {

@@ -5,6 +5,8 @@
 mod common;
 mod web;
 
+use std::io::Read as _;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -145,8 +147,14 @@ fn a_host_that_asks_to_be_left_alone_is() {
         let date = until.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
         (Answer::error(429).header(http::header::RETRY_AFTER, &date), until)
     };
+    // The status has said it, whatever becomes of the rest.
+    let cut: Form = || {
+        let (answer, until) = (Answer::busy(RetryAfter::Seconds(2)), Timestamp::now());
+        (answer.cut_after(5), until + SignedDuration::from_secs(2))
+    };
     let table = [
         ("503, seconds", seconds),
+        ("503, cut off", cut),
         ("503, a date", date),
         ("429, seconds", too_many),
         ("429, a date", too_many_until),
@@ -236,6 +244,46 @@ fn what_was_handed_out_before_a_pause_goes_back() {
     }
 }
 
+/// The same, where no pause is asked for: a request for the robots.txt of the one site gets no answer.
+#[test]
+fn what_was_handed_out_before_a_failure_of_robots_txt_goes_back() {
+    let (asked, failed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (is_asked, is_failed) = (asked.clone(), failed.clone());
+    let late = move |_: &Asked<'_>| {
+        asked.store(true, Ordering::SeqCst);
+        wait_until("the failure", || is_failed.load(Ordering::SeqCst));
+        Answer::error(404).slow(Duration::from_millis(1500))
+    };
+    let field = Field::new(Site::new().host(plain_host(HOST, 2).made("/robots.txt", late)));
+    field.set("back_off = \"100ms\"\nmax_back_off = \"400ms\"", "back_off = \"4s\"\nmax_back_off = \"4s\"");
+    // The address of the host.
+    let listener = TcpListener::bind("127.0.0.2:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let failed_at = Arc::new(std::sync::Mutex::new(None));
+    let noted = failed_at.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            wait_until("a request for robots.txt", || is_asked.load(Ordering::SeqCst));
+            noted.lock().unwrap().get_or_insert_with(Timestamp::now);
+            failed.store(true, Ordering::SeqCst);
+        }
+    });
+    let broken = format!("http://{HOST}:{port}/");
+    let pages = [broken, field.url(HOST, "/1"), field.url(HOST, "/2")];
+    let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+    let more = ["--scope", "page", "--delay", "0s", "--in-flight", "4", "--json", "--quiet"];
+    field.run(&[&["crawl"], &pages[..], &more[..]].concat()).good_rows();
+    let failed_at = failed_at.lock().unwrap().unwrap();
+    for path in ["/1", "/2"] {
+        let times = field.times(HOST, path);
+        assert_eq!(times.len(), 1, "{path}");
+        let waited = times[0].duration_since(failed_at);
+        assert!(waited >= SignedDuration::from_secs(4), "{path} after {waited:#}");
+    }
+    assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1);
+}
+
 #[test]
 fn without_robots_txt_everything_is_allowed() {
     let field = Field::new(Site::new().host(plain_host(HOST, 3)));
@@ -252,6 +300,11 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
         ("500", Answer::error(500), 9),
         ("429", Answer::error(429), 18),
         ("cut off", Answer::text("User-agent: *\nDisallow:\n").cut_after(3), 9),
+        (
+            "packed in a way that nobody knows",
+            Answer::text("User-agent: *\nDisallow:\n").header(http::header::CONTENT_ENCODING, "compress"),
+            9,
+        ),
     ];
     for (name, answer, status) in table {
         let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", answer)));
@@ -304,6 +357,25 @@ fn a_crawl_delay_is_kept_with_one_request_at_a_time() {
     field.assert_audit();
 }
 
+/// Pages that were handed out while robots.txt was under way, before anybody knew what it asks for.
+#[test]
+fn a_crawl_delay_counts_for_pages_that_have_waited_for_it() {
+    let delay = Duration::from_millis(1500);
+    let robots = Answer::text("User-agent: *\nCrawl-delay: 1.5\n").slow(Duration::from_millis(800));
+    let field = Field::new(Site::new().host(plain_host(HOST, 3).page("/robots.txt", robots)));
+    let pages = ["/1", "/2", "/3"].map(|path| field.url(HOST, path));
+    let more = ["--scope", "page", "--delay", "10ms", "--in-flight", "4", "--json", "--quiet"];
+    let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+    field.run(&[&["crawl"], &pages[..], &more[..]].concat()).good_rows();
+    assert_eq!(field.paths(HOST).len(), 3, "each page once: {:?}", field.paths(HOST));
+    // A request ends after it began: counted from the end of robots.txt nothing is late because the machine is.
+    let robots = field.seen().remove(0);
+    let first = field.seen().into_iter().map(|seen| seen.arrived).nth(1).unwrap();
+    assert!(first >= robots.ended.unwrap() + web::TOLERANCE, "{first}, right after robots.txt");
+    field.assert_polite(1, delay);
+    field.assert_audit();
+}
+
 /// Two sites of one host, at two ports: the one asks for pauses, the other knows nothing of it.
 #[test]
 fn the_longest_crawl_delay_of_the_sites_of_a_host_counts_for_all() {
@@ -320,6 +392,35 @@ fn the_longest_crawl_delay_of_the_sites_of_a_host_counts_for_all() {
     let found: Vec<String> = checks::politeness(&seen, |_| rule).iter().map(ToString::to_string).collect();
     assert!(found.is_empty(), "{found:#?}");
     assert_eq!(slow.run(&["audit", "--json"]).good_rows().len(), 1);
+}
+
+/// Two sites of one host: while two pages of the one are under way, the other asks for pauses.
+#[test]
+fn what_was_sent_before_a_crawl_delay_was_known_is_judged_by_the_limits_of_then() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let is_sent = sent.clone();
+    let slowly = move |sent: Arc<AtomicUsize>| {
+        move |_: &Asked<'_>| {
+            sent.fetch_add(1, Ordering::SeqCst);
+            page("Slow", &[]).slow(Duration::from_millis(1500))
+        }
+    };
+    let quick = plain_host(HOST, 2).made("/1", slowly(sent.clone())).made("/2", slowly(sent));
+    let late = move |_: &Asked<'_>| {
+        wait_until("two pages", || is_sent.load(Ordering::SeqCst) == 2);
+        Answer::text("User-agent: *\nCrawl-delay: 1\n")
+    };
+    let field = Field::new(Site::new().host(quick));
+    let other = Field::new(Site::new().host(plain_host(HOST, 1).made("/robots.txt", late)));
+    let pages = [other.url(HOST, "/1"), field.url(HOST, "/1"), field.url(HOST, "/2")];
+    let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+    let more = ["--scope", "page", "--delay", "10ms", "--in-flight", "4", "--json", "--quiet"];
+    field.run(&[&["crawl"], &pages[..], &more[..]].concat()).good_rows();
+    let (robots, page) = (other.seen().remove(0), other.seen().remove(1));
+    let pages: Vec<_> = field.seen().into_iter().filter(|seen| seen.path != "/robots.txt").collect();
+    assert!(pages.len() == 2 && pages.iter().all(|page| page.ended.unwrap() > robots.ended.unwrap()));
+    assert!(page.arrived + web::TOLERANCE >= robots.ended.unwrap() + SignedDuration::from_secs(1));
+    assert_eq!(field.run(&["audit", "--json"]).good_rows().len(), 1, "nobody is accused");
 }
 
 #[test]
@@ -356,13 +457,21 @@ fn a_longer_delay_of_our_own_goes_over_that_of_robots_txt() {
 
 #[test]
 fn rules_for_us_by_name_go_over_those_for_everyone() {
-    let rules = "User-agent: *\nDisallow: /\n\nUser-agent: forager\nDisallow: /2\n";
-    let field = Field::new(Site::new().host(plain_host(HOST, 3).robots(rules)));
-    field.crawl(HOST, &[]).good_rows();
-    let mut want = each(3, 1);
-    want.remove("/2");
-    assert_eq!(field.counts(HOST), want);
-    field.assert_audit();
+    let table = [
+        ("forager", ""),
+        ("Example2", "user_agent = \"Example2/1.0\"\n"),
+        ("example_2-b", "user_agent = \"Example_2-B (reads)\"\n"),
+    ];
+    for (name, line) in table {
+        let rules = format!("User-agent: *\nDisallow: /\n\nUser-agent: {name}\nDisallow: /2\n");
+        let field = Field::new(Site::new().host(plain_host(HOST, 3).robots(&rules)));
+        field.set("contact = ", &format!("{line}contact = "));
+        field.crawl(HOST, &[]).good_rows();
+        let mut want = each(3, 1);
+        want.remove("/2");
+        assert_eq!(field.counts(HOST), want, "{name}");
+        field.assert_audit();
+    }
 }
 
 #[test]

@@ -104,6 +104,38 @@ fn a_second_interrupt_stops_at_once_and_loses_nothing() {
     assert_eq!(audit[0]["fetches"], field.seen().len(), "requests that nobody waited for are in the log too");
 }
 
+/// What robots.txt comes to is written down when that is known. Whoever is stopped before has asked for it all the same.
+#[test]
+fn a_request_for_robots_txt_that_nobody_waits_for_is_logged() {
+    let is_quick = Arc::new(AtomicBool::new(false));
+    let quick = is_quick.clone();
+    let host = plain_host(HOST, 2).page("/robots.txt", Answer::redirect(302, "/moved.txt")).made(
+        "/moved.txt",
+        move |_| {
+            let answer = Answer::error(404);
+            if quick.load(Ordering::SeqCst) { answer } else { answer.slow(LONG * 2) }
+        },
+    );
+    let field = Field::new(Site::new().host(host));
+    let (gap, more) = (Duration::from_millis(1500), ["--delay", "1500ms"]);
+    let crawl = Started::new(&mut field.crawl_command(HOST, &more));
+    field.wait_for(HOST, 1);
+    crawl.signal("INT");
+    std::thread::sleep(Duration::from_millis(200));
+    crawl.signal("INT");
+    assert_eq!(crawl.end().status, 13);
+    let audit = field.run(&["audit", "--json"]).good_rows();
+    assert_eq!(audit.len(), 1, "{audit:?}");
+    assert_eq!(audit[0]["fetches"], 2, "{audit:?}");
+
+    is_quick.store(true, Ordering::SeqCst);
+    field.crawl(HOST, &more).good_rows();
+    let moved = field.counts(HOST).remove("/moved.txt");
+    assert_eq!((field.counts(HOST).len(), moved), (4, Some(2)));
+    field.assert_polite(2, gap);
+    field.assert_audit();
+}
+
 #[test]
 fn a_crawl_may_be_killed_at_any_moment() {
     const PAGES: usize = 20;

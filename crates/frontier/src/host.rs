@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::entry::{CollectionId, Token};
 use crate::moment::Moment;
 use crate::settings::Politeness;
+use crate::verbs::Terms;
 
 /// A host whose robots.txt asks for a longer wait than this is slow: it is neither dropped nor hurried, but said to be.
 pub const SLOW: Interval = Interval::MINUTE;
@@ -318,6 +319,14 @@ impl Host {
         let general = if is_plain { 1000 } else { to_millis(politeness.delay) };
         let ours = self.settings.delay.map_or(general, to_millis);
         self.crawl_delay.map_or(ours, |theirs| to_millis(theirs).max(ours))
+    }
+
+    /// What it may be asked by.
+    pub(crate) fn terms(&self, politeness: &Politeness, is_plain: bool) -> Terms {
+        Terms {
+            least_gap: self.shortest_delay(politeness, is_plain),
+            most_in_flight: self.in_flight_limit(politeness, is_plain),
+        }
     }
 
     /// Whether its robots.txt asks for so long a wait that a crawl of it takes its time.

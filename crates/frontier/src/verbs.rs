@@ -25,7 +25,7 @@ pub use clients::{Item, Purge, Purged, Put, Word, derived_key};
 pub use finds::{Action, Discovery, Link, Page, Started, Target};
 pub use hosts::{HostChange, HostFilter, HostView};
 pub use jobs::{JobState, JobView, NewJob, Stats, Steer, Tally};
-pub use leases::{LeaseAnswer, LeaseChange, LeaseRequest, Leased, Nothing, Visit};
+pub use leases::{LeaseAnswer, LeaseChange, LeaseRequest, Leased, Nothing, Terms, Visit};
 pub use looks::{EntryView, Event, EventRow, Image, ListFilter, ListPage, PlanFilter, Planned, WaitsFor};
 pub use reports::{
     Completed, Difference, FetchError, FetchRow, MAX_NOTE_BYTES, Note, Outcome, Presence, Report, Sent,

@@ -12,22 +12,24 @@ pub(super) struct Span {
     url: String,
     /// The gap and limit in force; none if nobody knows when the request was sent, or whether it was.
     limits: Option<(u64, u32)>,
+    /// The milliseconds that robots.txt wanted before it, by what was known when it was sent.
+    wait: u64,
     /// Until when the host is to be left alone after its answer.
     pause: Option<Moment>,
 }
 
-impl From<FetchRow> for Span {
-    fn from(row: FetchRow) -> Self {
+impl Span {
+    pub(super) fn new(row: FetchRow, wait: u64) -> Self {
         let limits = Some((row.least_gap, row.most_in_flight));
         let (started, ended, pause) = (row.started, row.ended, row.back_off_until);
-        Self { started, ended, url: row.url, limits, pause }
+        Self { started, ended, url: row.url, limits, wait, pause }
     }
 }
 
 impl From<Abandoned> for Span {
     fn from(page: Abandoned) -> Self {
         let Abandoned { url, from: started, until: ended, .. } = page;
-        Self { started, ended, url, limits: None, pause: None }
+        Self { started, ended, url, limits: None, wait: 0, pause: None }
     }
 }
 
@@ -62,8 +64,9 @@ impl Pace {
             let (Some((first, _)), Some((second, _))) = (before.limits, after.limits) else { continue };
             let gap = after.started.millisecond().saturating_sub(before.started.millisecond());
             shortest = Some(shortest.map_or(gap, |known: u64| known.min(gap)));
-            // A limit that was changed in between holds from then on.
-            let least = first.min(second);
+            // A limit that was changed in between holds from then on. What robots.txt asks for holds as soon as it is read, by
+            // whatever limits a page was handed out.
+            let least = first.min(second).max(after.wait);
             if gap < least {
                 let what = format!("{gap} ms after {}, and {least} ms were due", before.url);
                 found.push(self.violation(after, what));

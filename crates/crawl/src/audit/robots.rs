@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 
 use forager_core::url::FetchUrl;
-use forager_fetch::robots::{Answer, Copy, LastTry, Outcome, Rules, Why, of_answer};
+use forager_fetch::robots::{Answer, Copy, LastTry, Outcome, Robots, Rules, Why, of_answer};
 use forager_frontier::Moment;
+use forager_frontier::host::to_millis;
 
 use crate::robots::{CameTo, Label, origin};
 
@@ -57,11 +58,23 @@ impl<'f> Rulebook<'f> {
         }
     }
 
+    /// The rules for a URL that were known at a time.
+    fn known(&self, url: &FetchUrl, at: Moment) -> Option<&Rules> {
+        let rules = &self.sites.get(&origin(url))?.rules;
+        rules.iter().rev().find(|(from, _)| *from <= at).map(|(_, rules)| rules)
+    }
+
+    /// The milliseconds that robots.txt wants between a page that is requested at a time and the request before it.
+    pub(super) fn wait(&self, url: &FetchUrl, at: Moment) -> u64 {
+        let robots = self.known(url, at).and_then(Rules::robots);
+        robots.and_then(Robots::crawl_delay).map_or(0, to_millis)
+    }
+
     /// Why a page must not be requested at a time, if so.
     pub(super) fn objection(&self, url: &FetchUrl, at: Moment) -> Option<String> {
-        let site = self.sites.get(&origin(url));
-        let known = site.and_then(|site| site.rules.iter().rev().find(|(from, _)| *from <= at));
-        let Some((_, rules)) = known else { return Some("robots.txt was not read before".to_owned()) };
+        let Some(rules) = self.known(url, at) else {
+            return Some("robots.txt was not read before".to_owned());
+        };
         let ruling = rules.verdict(url);
         (!ruling.allowed).then(|| match ruling.why {
             Why::File { rule: Some(rule), .. } => format!("robots.txt forbids it: {rule}"),

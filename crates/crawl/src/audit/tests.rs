@@ -45,6 +45,7 @@ fn text(key: &str) -> Option<Vec<u8>> {
     match key {
         "robots.txt x" => Some(FILE.to_vec()),
         "robots.txt open" => Some(Vec::new()),
+        "robots.txt slow" => Some(b"User-agent: *\nCrawl-delay: 5\n".to_vec()),
         _ => None,
     }
 }
@@ -93,6 +94,32 @@ fn what_is_allowed_and_what_is_not() {
         ),
         ("forbidden", vec![robots(0), page(1000, 1100, "/private/x")], &[FORBIDDEN]),
         ("without asking", vec![page(1000, 1100, "/a")], &[UNREAD]),
+    ];
+    for (name, rows, want) in table {
+        assert_eq!(audit(rows), want, "{name}");
+    }
+}
+
+#[test]
+fn a_crawl_delay_holds_from_when_it_was_read() {
+    let slow = |started| asked(started, Some(CameTo::File("robots.txt slow")));
+    let table: [(&str, Vec<FetchRow>, &[&str]); 4] = [
+        ("kept", vec![slow(0), page(5000, 5100, "/a"), page(10_000, 10_100, "/b")], &[]),
+        (
+            "right after it, by the limits from before",
+            vec![slow(0), page(1000, 1100, "/a"), page(6000, 6100, "/b")],
+            &["1000 ms after http://a.no/robots.txt, and 5000 ms were due"],
+        ),
+        (
+            "sent before it was read",
+            vec![open_robots(0), page(1000, 2500, "/a"), page(2000, 9000, "/b"), slow(3000)],
+            &[],
+        ),
+        (
+            "until it was read again",
+            vec![slow(0), page(5000, 5100, "/a"), open_robots(10_000), page(11_000, 11_100, "/b")],
+            &[],
+        ),
     ];
     for (name, rows, want) in table {
         assert_eq!(audit(rows), want, "{name}");

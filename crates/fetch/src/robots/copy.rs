@@ -12,6 +12,9 @@ use super::{Robots, Rules};
 /// The longest that a copy is used without asking again.
 const LONGEST_FRESH: Interval = Interval::hours(24);
 
+/// How late the first page may come after a copy that is as old as the longest, because its host asks for so long a wait.
+const LATE: Interval = Interval::hours(1);
+
 /// The shortest, whatever the server says: robots.txt must not be fetched along with every page.
 const SHORTEST_FRESH_MINUTES: u32 = 5;
 
@@ -201,9 +204,11 @@ fn unreachable(previous: Option<&Copy>, last: LastTry, answer: &Answer<'_>, now:
 
 impl Copy {
     /// Keeps it long enough for a page after it, at a host that is asked no more often than this: otherwise every turn would
-    /// be spent on asking for it again. Never longer than any copy may be kept.
+    /// be spent on asking for it again. No longer than any copy may be kept, unless the host lets nobody come sooner.
     pub fn keep_for_pages_every(&mut self, pause: Interval) {
-        let long_enough = pause.doubled(1, LONGEST_FRESH).after(self.fetched_at);
+        let within_a_day = pause.doubled(1, LONGEST_FRESH).after(self.fetched_at);
+        let next_turn = LATE.after(pause.after(self.fetched_at));
+        let long_enough = if pause < LONGEST_FRESH { within_a_day } else { next_turn };
         self.expires = self.expires.max(long_enough);
     }
 

@@ -52,7 +52,8 @@ pub(super) struct GroupRule {
 
 /// Reads a file for the crawler of this name.
 pub(super) fn find(body: &[u8], product_token: &str) -> Found {
-    let mut reader = Reader { token: name_of(product_token.as_bytes()), ..Reader::default() };
+    let token = name_of(product_token.as_bytes());
+    let mut reader = Reader { token, ..Reader::default() };
     for line in lines(body) {
         reader.take(&line);
     }
@@ -186,6 +187,17 @@ impl Reader<'_> {
         }
         Found { addressed, rules, crawl_delay: group.crawl_delay, sitemaps: self.sitemaps, extras }
     }
+}
+
+/// The name by which robots.txt addresses a crawler that sends this as its own: what a `User-agent` line has of it, too.
+///
+/// ```
+/// # use forager_fetch::robots::product_token;
+/// assert_eq!(product_token("Example2/1.0 (+https://www.example.org/)"), "Example2");
+/// ```
+pub fn product_token(name: &str) -> &str {
+    // The bytes of a name are ASCII, so that it ends where a letter does.
+    &name[..name_of(name.as_bytes()).len()]
 }
 
 /// The name that a text starts with. The RFC has letters, `-` and `_`; digits are taken along, for

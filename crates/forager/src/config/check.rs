@@ -50,6 +50,11 @@ fn check_fetch(config: &Config, layers: &Layers) -> anyhow::Result<()> {
     if let Some(Err(problem)) = config.fetch.contact.as_deref().map(check_contact) {
         return Err(layers.problem("fetch.contact", &problem));
     }
+    if config.fetch.product_token().is_empty() {
+        let problem = "it does not begin with a word by which robots.txt could address us, such as Example in \
+                       \"Example/1.0\"";
+        return Err(layers.problem("fetch.user_agent", problem));
+    }
     if !AT_ONCE.contains(&config.fetch.at_once) {
         let (least, most) = (AT_ONCE.start(), AT_ONCE.end());
         let problem = format!("{} is not between {least} and {most}", config.fetch.at_once);

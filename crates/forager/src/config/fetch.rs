@@ -10,6 +10,7 @@ use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_fetch::address::{AddressPolicy, Network};
 use forager_fetch::http::{HttpConfig, Limits, authorities_from_pem};
+use forager_fetch::robots::product_token;
 use serde::{Deserialize, Serialize};
 
 /// How many fetches may be under way altogether: beyond this, a process runs out of connections before it gets faster.
@@ -112,8 +113,7 @@ impl FetchConfig {
 
     /// The name by which robots.txt addresses us: the first word of the whole name.
     pub(crate) fn product_token(&self) -> String {
-        let is_part = |letter: &char| letter.is_ascii_alphabetic() || matches!(letter, '_' | '-');
-        self.name().chars().take_while(is_part).collect::<String>().to_ascii_lowercase()
+        product_token(&self.name()).to_ascii_lowercase()
     }
 
     /// The settings of the client.

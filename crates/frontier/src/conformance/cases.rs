@@ -394,6 +394,7 @@ macro_rules! conformance_suite {
                 nothing_is_logged_without_a_fetch,
                 a_fetch_for_no_entry_is_logged_too,
                 limits_are_logged_as_they_are,
+                limits_are_logged_as_they_were_when_a_request_was_sent,
                 a_fetch_of_a_plain_collection_has_its_own_limits,
                 the_log_of_fetches_is_read_a_page_at_a_time,
             }

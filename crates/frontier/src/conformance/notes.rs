@@ -7,7 +7,7 @@ use super::world::*;
 use crate::entry::Token;
 use crate::host::{Gate, HostSettings};
 use crate::moment::Moment;
-use crate::verbs::{FetchError, FetchRow, HostChange, Link, MAX_NOTE_BYTES, Note, Page, Report, Sent};
+use crate::verbs::{FetchError, FetchRow, HostChange, Link, MAX_NOTE_BYTES, Note, Page, Report, Sent, Terms};
 
 const HOME: &str = "https://a.example/";
 
@@ -41,7 +41,7 @@ fn fetch_of(host: &str, path: &str, now: Moment) -> FetchRow {
 
 /// A report of a fetch that began now.
 fn sent(world: &World, report: Report) -> Report {
-    let fetch = Sent { at: world.moment(), ended: None, robots: "allowed by /".to_owned() };
+    let fetch = Sent { at: world.moment(), robots: "allowed by /".to_owned(), ..Sent::default() };
     Report { fetch: Some(fetch), ..report }
 }
 
@@ -269,9 +269,7 @@ pub async fn nothing_is_logged_without_a_fetch(world: World) {
 
 pub async fn a_fetch_for_no_entry_is_logged_too(mut world: World) {
     let row = fetch_of("new.example", "/robots.txt", world.moment());
-    world
-        .note([Note::Fetch(FetchRow { position: 77, least_gap: 9, most_in_flight: 9, ..row.clone() })])
-        .await;
+    world.note([Note::Fetch(FetchRow { position: 77, ..row.clone() })]).await;
     let want = FetchRow { position: 0, least_gap: 0, most_in_flight: 1000, ..row };
     assert_eq!(world.fetches().await, [want], "its position and limits are filled in");
     assert_eq!(world.host("new.example").await.fetched, 0, "no entry of the host was fetched");
@@ -303,6 +301,30 @@ pub async fn limits_are_logged_as_they_are(world: World) {
     let limits: Vec<(u64, u32)> =
         world.fetches().await.iter().map(|row| (row.least_gap, row.most_in_flight)).collect();
     assert_eq!(limits, [(2000, 2), (7000, 4), (30_000, 1), (60_000, 1), (2000, 2)]);
+}
+
+/// What was asked for after a request was sent is none of its limits. The host waits by what holds now all the same.
+pub async fn limits_are_logged_as_they_were_when_a_request_was_sent(world: World) {
+    let mut world = site(world.with(|settings| {
+        (settings.politeness.delay, settings.politeness.max_delay) = (interval("2s"), interval("2s"));
+        settings.politeness.in_flight = 2;
+    }))
+    .await;
+    let leased = world.lease_one().await;
+    assert_eq!(leased.terms, Terms { least_gap: 2000, most_in_flight: 2 });
+    let mut report = sent(&world, ok(leased.token, "x"));
+    report.fetch.iter_mut().for_each(|sent| sent.terms = Some(leased.terms));
+    let row = fetch_of("a.example", "/robots.txt", world.moment());
+    let told = FetchRow { least_gap: 0, most_in_flight: 9, ..row.clone() };
+    let at = world.moment();
+    world.note([Note::CrawlDelay("a.example".into(), Some(interval("30s")))]).await;
+    world.complete(report).await;
+    world.note([Note::Fetch(told), Note::Fetch(row)]).await;
+    world.reopen();
+    let limits: Vec<(u64, u32)> =
+        world.fetches().await.iter().map(|row| (row.least_gap, row.most_in_flight)).collect();
+    assert_eq!(limits, [(2000, 2), (0, 9), (30_000, 1)]);
+    assert!(world.host("a.example").await.opens >= Some(at.after_millis(30_000)));
 }
 
 pub async fn a_fetch_of_a_plain_collection_has_its_own_limits(mut world: World) {

@@ -21,7 +21,7 @@ use crate::host::{Host, to_millis};
 use crate::moment::Moment;
 use crate::settings::Politeness;
 use crate::verbs::{
-    Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Presence, Report,
+    Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Presence, Report, Terms,
 };
 
 /// Takes back the leases that have run out. An entry that is taken and never reported too often is
@@ -362,6 +362,7 @@ impl<'c> Done<'c, '_> {
         let Some(sent) = self.report.fetch.as_ref() else { return };
         let (_, host) = tx.queue_parts(standing.queue);
         let ended = sent.ended.filter(|ended| (sent.at..=self.now).contains(ended));
+        let Terms { least_gap, most_in_flight } = sent.terms.unwrap_or_default();
         let fetch = FetchRow {
             started: sent.at,
             ended: ended.unwrap_or(self.now),
@@ -371,6 +372,8 @@ impl<'c> Done<'c, '_> {
             result: self.words(),
             bytes: self.report.bytes,
             robots: sent.robots.clone(),
+            least_gap,
+            most_in_flight,
             back_off_until: self.result.is_by_host().then(|| tx.host(host).back_off_until),
             ..FetchRow::default()
         };

@@ -249,7 +249,7 @@ impl<'c> Counter<'c> {
             how: record.origin.how,
             failures: record.errors.saturating_add(record.abandoned),
             metadata: record.origin.metadata,
-            least_gap: tx.host(host_id).shortest_delay(&tx.settings().politeness, is_plain),
+            terms: tx.host(host_id).terms(&tx.settings().politeness, is_plain),
             as_oldest,
             rule,
         });

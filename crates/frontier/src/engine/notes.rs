@@ -9,7 +9,7 @@ use crate::entry::{HostId, Record};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::moment::Moment;
-use crate::verbs::{FetchRow, MAX_NOTE_BYTES, Note, kept_text, page_of_text, text_key};
+use crate::verbs::{FetchRow, MAX_NOTE_BYTES, Note, Terms, kept_text, page_of_text, text_key};
 
 /// The longest key of a note, in bytes: what every store can look up.
 const MAX_KEY_BYTES: usize = 60_000;
@@ -80,19 +80,21 @@ fn slow_down<T: Tx>(tx: &mut T, host: &str, delay: Option<Interval>, now: Moment
     tx.set_host(id, host);
 }
 
-/// Appends a fetch to the log, with the limits that its host has now. The wait of the host counts from when the request was
-/// sent, which is later than the page was handed out; no other process could know.
+/// Appends a fetch to the log, with the limits that its host has now if it does not tell by which it was made. The wait of the
+/// host, as it is now, counts from when the request was sent, which is later than the page was handed out; no other process
+/// could know.
 pub(super) fn log_fetch<T: Tx>(tx: &mut T, host: HostId, is_plain: bool, fetch: FetchRow) {
     let (state, politeness) = (tx.host(host), tx.settings().politeness);
-    let least_gap = state.shortest_delay(&politeness, is_plain);
-    let most_in_flight = state.in_flight_limit(&politeness, is_plain);
+    let Terms { least_gap, most_in_flight } = state.terms(&politeness, is_plain);
     // Nothing is sent after its answer, whatever a report says.
     let next_allowed = fetch.started.min(fetch.ended).after_millis(least_gap);
     if !is_plain && next_allowed > state.next_allowed {
         let state = Host { next_allowed, ..state.clone() };
         tx.set_host(host, state);
     }
-    tx.log_fetch(FetchRow { least_gap, most_in_flight, ..fetch });
+    // Whoever may have nothing under way sends nothing.
+    let is_told = fetch.most_in_flight > 0;
+    tx.log_fetch(if is_told { fetch } else { FetchRow { least_gap, most_in_flight, ..fetch } });
 }
 
 /// Keeps what a page says.

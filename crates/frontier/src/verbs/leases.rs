@@ -59,6 +59,15 @@ pub struct LeaseAnswer {
     pub nothing: Option<Nothing>,
 }
 
+/// What a host may be asked by when a page of it is handed out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The least milliseconds between two requests.
+    pub least_gap: u64,
+    /// How many requests may be under way.
+    pub most_in_flight: u32,
+}
+
 /// An entry that was handed out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -95,9 +104,9 @@ pub struct Leased {
     pub failures: u32,
     /// What the client wanted back with it.
     pub metadata: Option<Box<str>>,
-    /// The least milliseconds between two requests to its host; for who is slower to send them than to lease.
+    /// What its host may be asked by; for who is slower to send requests than to lease.
     #[serde(skip)]
-    pub least_gap: u64,
+    pub terms: Terms,
     /// Whether it was its turn as the oldest due rather than by priority.
     pub as_oldest: bool,
     /// Why it may be fetched.

@@ -8,6 +8,7 @@ use forager_core::time::Interval;
 use serde::{Deserialize, Serialize};
 
 use super::finds::{Discovery, Link};
+use super::leases::Terms;
 use crate::entry::{Token, Validators};
 use crate::moment::Moment;
 
@@ -91,6 +92,9 @@ pub struct Sent {
     pub ended: Option<Moment>,
     /// What robots.txt says of the URL.
     pub robots: String,
+    /// What it was sent by, for the log; if that is not told, what holds when it is reported.
+    #[serde(skip)]
+    pub terms: Option<Terms>,
 }
 
 /// The most bytes of a note, and of the text of a page: twice the largest robots.txt.
@@ -128,7 +132,8 @@ pub enum Note {
     Keep(String, Option<Vec<u8>>),
     /// What the robots.txt of a host asks for between fetches.
     CrawlDelay(String, Option<Interval>),
-    /// A fetch that was made for no entry. Its limits are filled in; a pause that the host asked for is kept.
+    /// A fetch that was made for no entry. Its limits are filled in, unless they are told; a pause that the host asked for is
+    /// kept.
     Fetch(FetchRow),
 }
 
@@ -156,7 +161,8 @@ pub struct FetchRow {
     pub robots: String,
     /// The least milliseconds between two fetches from this host, at the time.
     pub least_gap: u64,
-    /// How many fetches from this host could be under way, at the time.
+    /// How many fetches from this host could be under way, at the time. In a note, 0 if it does not tell by which limits it was
+    /// made.
     pub most_in_flight: u32,
     /// Until when the host is left alone after this one, because it failed or asked for a pause. In a note, until when it
     /// asked for at least: the queue adds what is due after a refusal.

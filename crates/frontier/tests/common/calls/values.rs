@@ -221,7 +221,7 @@ pub fn report(token: Token, told: &Told, now: Moment) -> Report {
             last_modified: has(4).then(|| format!("{extras}")),
         },
         difference: Difference { added: vec![format!("{extras}")], removed: Vec::new() },
-        fetch: has(8).then(|| Sent { at: now, ended: None, robots: "allowed".to_owned() }),
+        fetch: has(8).then(|| Sent { at: now, robots: "allowed".to_owned(), ..Sent::default() }),
         ..Report::default()
     };
     let status = |status| Report { status: Some(status), ..report.clone() };

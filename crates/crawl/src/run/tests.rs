@@ -1,0 +1,54 @@
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use forager_core::scope::Profile;
+use forager_frontier::catalog::Limits;
+use forager_frontier::verbs::NewJob;
+use forager_frontier::{Memory, Settings};
+
+use super::*;
+
+/// What became of each page.
+#[derive(Default)]
+struct Pages(Vec<(String, Option<Outcome>)>);
+
+impl Watcher for Pages {
+    fn page(&mut self, page: &PageLine, _: &[Found]) {
+        self.0.push((page.url.clone(), page.outcome));
+    }
+}
+
+fn reported(leased: &Leased) -> Turn {
+    let report = Report { token: leased.token.0, status: Some(200), ..Report::default() };
+    let line = PageLine { url: leased.url.clone(), ..PageLine::default() };
+    Turn::Reported(Box::new(Visited { report, line, ..Visited::default() }))
+}
+
+#[tokio::test]
+async fn a_turn_that_fails_does_not_take_others_along() {
+    let frontier = Arc::new(Memory::new(Settings::default()).unwrap());
+    let (clock, config) = (Clock::default(), CrawlConfig::default());
+    let urls = ["a", "b", "c"].map(|host| format!("http://{host}.test/")).to_vec();
+    let profile = Profile::new("job", "job");
+    let job = NewJob { id: "job".to_owned(), urls, profile, limits: Limits::default() };
+    frontier.start_job(&job, clock.now()).await.unwrap();
+    let crawler = Crawler::new(frontier.clone(), HttpConfig::default(), config, clock).unwrap();
+    let work = Work::default();
+    let mut shift = Shift::new(&crawler, &work);
+    let request = LeaseRequest { max: 3, per_host: 1, hold: Interval::MINUTE, ..LeaseRequest::default() };
+    let leased = frontier.lease(&request, clock.now()).await.unwrap().leased;
+    assert_eq!(leased.len(), 3);
+    let tokens: Vec<Token> = leased.iter().map(|leased| leased.token).collect();
+    let urls: Vec<String> = leased.iter().map(|leased| leased.url.clone()).collect();
+    for (number, leased) in leased.into_iter().enumerate() {
+        let failure = || forager_frontier::Error::Configuration(format!("failure {number}"));
+        let turn = if number == 1 { Ok(reported(&leased)) } else { Err(failure().into()) };
+        shift.under_way.push(leased.token);
+        shift.finished.push(Over { leased, turn });
+    }
+    let mut pages = Pages::default();
+    let failed = shift.hand_in(&mut pages).await.unwrap_err();
+    assert_eq!(failed.to_string(), "failure 0", "the first is told");
+    assert_eq!(pages.0, [(urls[1].clone(), Some(Outcome::Done))]);
+    let held = frontier.extend(&tokens, Interval::MINUTE, clock.now()).await.unwrap();
+    assert_eq!(held.iter().map(|one| one.held).collect::<Vec<_>>(), [true, false, true]);
+}
