@@ -7,7 +7,7 @@ use forager_core::order::Order;
 use forager_core::scope::config::{ChangeBy, Reading};
 use forager_core::scope::extent::Kind as ScopeKind;
 use forager_core::scope::{Profile, Seed};
-use forager_core::sentinel::schedule::ScheduleConfig;
+use forager_core::sentinel::schedule::Preset;
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
 use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind, SeedRow};
@@ -29,9 +29,7 @@ const COLLECTION: &str = "watch";
 
 pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
     let mut config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
-    if config.sentinel == ScheduleConfig::default() {
-        config.sentinel = ScheduleConfig::sentinel();
-    }
+    config.sentinel = config.sentinel.with(Preset::Sentinel);
     let ended = with_signals(journal::stop_asked, async |signals| {
         let crawl = Crawl::open(config, &args.place, &args.fetch, &args.urls, false).await?;
         let ended = watch(args, &crawl, signals).await;
