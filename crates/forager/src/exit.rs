@@ -74,11 +74,28 @@ impl fmt::Display for NotHad {
 impl Error for NotHad {}
 
 /// The exit status of a command that failed: 3 if the disk is full, 8 if the queue cannot be had, 17 if it is damaged, 9
-/// if a page cannot be had, 18 if its host is asked too often, 4 if what was asked for is wrong.
+/// if a page cannot be had, 18 if its host is asked too often, 11 if nobody reads the output of a crawl any more, 4 if what was asked for is wrong.
 pub(crate) fn status_of_failure(error: &anyhow::Error) -> u8 {
     let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));
     match error.chain().find_map(status_of_cause) {
         _ if is_full => 3,
+/// Whoever read what a crawl writes has gone away.
+#[derive(Debug)]
+pub(crate) struct Deserted;
+
+impl fmt::Display for Deserted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("whoever read the output is gone, so that the crawl was stopped")
+    }
+}
+
+impl Error for Deserted {}
+
+/// An error of writing what a crawl has to tell: a reader that goes away stops it, as a signal does.
+pub(crate) fn stopped_by(error: anyhow::Error) -> anyhow::Error {
+    if is_closed_pipe(&error) { Deserted.into() } else { error }
+}
+
         _ if store::is_locked(error) => 8,
         status => status.unwrap_or(4),
     }
@@ -96,6 +113,9 @@ fn status_of_cause(cause: &(dyn Error + 'static)) -> Option<u8> {
     };
     Some(match queue {
         QueueError::Damaged { .. } | QueueError::NewerFormat { .. } => NEEDS_A_PERSON,
+    if cause.is::<Deserted>() {
+        return Some(Outcome::Interrupted.status());
+    }
         error if error.is_about_input() => 4,
         _ => 8,
     })

@@ -473,6 +473,40 @@ fn what_only_the_queue_has_is_named() {
     assert!(!ran.stderr.contains("not in the configuration"), "{ran:?}");
 }
 
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let table: [(&str, &[&str]); 4] = [
+        ("a run that writes pages", &["run", "--quiet", "--out", "-"]),
+        ("a run that writes changes", &["run", "--quiet", "--changes", "-"]),
+        ("a watch for people", &["watch", "--every", "1s", "--quiet", "--exact"]),
+        ("a watch for programs", &["watch", "--every", "1s", "--quiet", "--exact", "--json"]),
+    ];
+    for (name, command) in table {
+        let visitors = AtomicUsize::new(10);
+        let field = Field::new(Site::new().host(Host::new(HOST).made("/", move |_: &Asked<'_>| {
+            let number = visitors.fetch_add(1, Ordering::SeqCst);
+            Answer::html(format!(
+                "<main><p>So many visitors came here until now: {number} people.</p></main>"
+            ))
+        })));
+        harvest(&field, "1s", &[HOST]);
+        let mut command = field.queue.command(command);
+        if name.starts_with("a watch") {
+            command.arg(field.url(HOST, "/"));
+        }
+        let mut running = Started::new(&mut command);
+        field.wait_for(HOST, 1);
+        running.desert();
+        let ran = running.end();
+        assert_eq!(ran.status, 11, "{name}: {ran:?}");
+        assert_eq!(
+            ran.stderr, "forager: whoever read the output is gone, so that the crawl was stopped\n",
+            "{name}"
+        );
+        field.assert_audit();
+    }
+}
+
 /// A run over a page that changes twice, with a command for each change that does not do well.
 fn with_hook(hook: &str, stop: impl Fn(&Started)) -> common::Ran {
     let board = Board::default();

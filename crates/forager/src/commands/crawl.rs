@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::crawling::outlook::Outlook;
 use crate::crawling::view::{Files, Summary, View};
 use crate::crawling::{self, Crawl, Signals, recover, with_signals};
+use crate::exit::Deserted;
 use crate::journal::{self, Event, Level};
 use crate::output::{self, Format, Output};
 use crate::store::Queue;
@@ -92,7 +93,7 @@ async fn crawl_job(
     let is_deserted = view.is_deserted();
     let summary = if is_deserted { view.leave() } else { view.finish(&signals.stop).await? };
     if is_deserted {
-        output::complain(format_args!("whoever read the output is gone, so that the crawl was stopped"));
+        output::complain(format_args!("{Deserted}"));
     }
     let jobs = crawl.frontier.jobs(crawl.clock.now()).await?;
     let Some(now) = jobs.iter().find(|known| known.id == job.id) else {

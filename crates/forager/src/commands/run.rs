@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, with_signals};
+use crate::exit::stopped_by;
 use crate::journal::{self, Event, Level};
 use crate::words::{counted, named};
 use crate::{output, store};
@@ -117,7 +118,7 @@ async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::R
     };
     let asked = signals.stop.clone();
     let ended = crawl.crawler.run(&work, merged(signals), &mut view).await;
-    view.finish(&asked).await?;
+    view.finish(&asked).await.map_err(stopped_by)?;
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
 

@@ -1,6 +1,7 @@
 //! `forager watch`
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::order::Order;
@@ -20,6 +21,7 @@ use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
 use crate::crawling::teller::{AN_HOUR, Teller, Told};
 use crate::crawling::{self, Crawl, Signals, with_signals};
+use crate::exit::stopped_by;
 use crate::journal::{self, Event, Level};
 use crate::output;
 use crate::words::{counted, named};
@@ -55,8 +57,13 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
     journal::tell(Level::Info, Event::Started, &message, &figures);
     tell_earlier(args, earlier);
     let last = Arc::new(Mutex::new(format!("watching {pages}")));
-    let mut watched =
-        Watched { changes: Some(changes), pages, last: last.clone(), redirects: HashMap::new() };
+    let mut watched = Watched {
+        changes: Some(changes),
+        pages,
+        last: last.clone(),
+        redirects: HashMap::new(),
+        trouble: None,
+    };
     let _teller = Teller::start(AN_HOUR, move || Told {
         line: last.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         figures: json!({}),
@@ -66,6 +73,9 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
     let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
     if let Some(changes) = watched.changes.take() {
         changes.finish(&asked).await;
+    }
+    if let Some(trouble) = watched.trouble {
+        return Err(stopped_by(anyhow::Error::new(trouble).context("cannot write the changes")));
     }
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
@@ -169,6 +179,8 @@ struct Watched {
     /// What was done last, and what comes next.
     last: Arc<Mutex<String>>,
     /// Where pages redirect to, as far as that was told.
+    /// Why changes cannot be written any more; nobody would see the next ones.
+    trouble: Option<io::Error>,
     redirects: HashMap<String, String>,
 }
 
@@ -195,7 +207,7 @@ impl Watcher for Watched {
         if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
             && let Err(cause) = changes.tell(page)
         {
-            output::complain(format_args!("cannot write the changes: {cause}"));
+            self.trouble.get_or_insert(cause);
         }
         journal::page(page);
         if !journal::is_json() {
@@ -207,5 +219,9 @@ impl Watcher for Watched {
         };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) =
             format!("watching {}; looked at {}{next}", self.pages, page.url);
+
+    fn has_enough(&self) -> bool {
+        self.trouble.is_some()
+    }
     }
 }
