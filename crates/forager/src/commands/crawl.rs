@@ -23,7 +23,7 @@ use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::outlook::Outlook;
-use crate::crawling::view::{Files, Summary, View};
+use crate::crawling::view::{Files, Starts, Summary, View};
 use crate::crawling::{self, Crawl, Signals, recover, with_signals};
 use crate::exit::Deserted;
 use crate::journal::{self, Event, Level};
@@ -99,9 +99,10 @@ async fn crawl_job(
     let Some(now) = jobs.iter().find(|known| known.id == job.id) else {
         bail!("the job {:?} is gone", job.id)
     };
-    let is_failed = job.progress.done == 0 && summary.good == 0 && !summary.bad_starts.is_empty();
-    let is_refused = if is_failed { summary.are_starts_refused() } else { summary.is_rest_refused() };
-    let end = End::of(ended, now, (is_failed, is_refused));
+    let starts = if job.progress.done == 0 { summary.starts() } else { Starts::Had };
+    let is_refused =
+        if starts == Starts::Had { summary.is_rest_refused() } else { starts == Starts::RateLimited };
+    let end = End::of(ended, now, starts, is_refused);
     Ok(Crawled { job: job.id, end, left: now.progress.queued, summary, place: args.place.flags() })
 }
 

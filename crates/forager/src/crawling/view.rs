@@ -86,6 +86,12 @@ pub(crate) struct Summary {
     /// How many of all of them were not refused by a host that is asked too often.
     #[serde(skip)]
     broken_starts: u64,
+    /// How many were.
+    #[serde(skip)]
+    refused_starts: u64,
+    /// How many of those that were not may never be fetched.
+    #[serde(skip)]
+    forbidden_starts: u64,
     /// Pages that were given up because their host is asked too often, and for any other reason that may pass.
     #[serde(skip)]
     refused: u64,
@@ -93,10 +99,30 @@ pub(crate) struct Summary {
     broken: u64,
 }
 
+/// What became of the pages to start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Starts {
+    /// Some of them, or pages that they led to, were had.
+    Had,
+    /// None was; hosts refused all of them because they are asked too often.
+    RateLimited,
+    /// None was, nor ever will be: robots.txt forbids them, or their addresses may not be connected to.
+    Forbidden,
+    /// None was.
+    Failed,
+}
+
 impl Summary {
-    /// Whether all pages to start from that failed were refused by hosts that are asked too often.
-    pub(crate) fn are_starts_refused(&self) -> bool {
-        self.broken_starts == 0
+    pub(crate) fn starts(&self) -> Starts {
+        if self.good > 0 || self.bad_starts.is_empty() {
+            return Starts::Had;
+        }
+        match (self.broken_starts, self.forbidden_starts) {
+            (0, _) => Starts::RateLimited,
+            // One that was refused for now may be had another time.
+            (broken, forbidden) if broken == forbidden && self.refused_starts == 0 => Starts::Forbidden,
+            _ => Starts::Failed,
+        }
     }
 
     /// Whether that is so of all pages that were given up.
@@ -227,8 +253,14 @@ impl View {
         }
         summary.good += u64::from(!is_failed(page) && page.status.is_some_and(|s| s < 300 || s == 304));
         let is_over = page.outcome != Some(Outcome::Again);
-        summary.broken_starts +=
-            u64::from(page.depth == 0 && is_over && is_failed(page) && !page.is_rate_limited);
+        let is_bad_start = page.depth == 0 && is_over && is_failed(page);
+        if is_bad_start {
+            let is_forbidden =
+                matches!(page.not_fetched, Some(NotFetched::Robots | NotFetched::AddressRefused));
+            summary.broken_starts += u64::from(!page.is_rate_limited);
+            summary.refused_starts += u64::from(page.is_rate_limited);
+            summary.forbidden_starts += u64::from(is_forbidden && !page.is_rate_limited);
+        }
         if page.outcome == Some(Outcome::Failed) && may_pass(page) {
             // A single page that answers 503 may as well be broken; 429 is about how often it is asked for.
             let given_up = if page.status == Some(429) { &mut summary.refused } else { &mut summary.broken };
