@@ -3,6 +3,7 @@
 pub(crate) mod changes;
 pub(crate) mod counts;
 mod hook;
+mod kind;
 pub(crate) mod log;
 pub(crate) mod outlook;
 pub(crate) mod recover;

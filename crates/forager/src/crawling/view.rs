@@ -15,9 +15,9 @@ use tokio::sync::watch;
 
 use super::changes::Changes;
 use super::counts::{Shared, is_failed};
-use super::log;
 use super::outlook::Outlook;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
+use super::{kind, log};
 use crate::{journal, output};
 
 /// Where the lines of a crawl go.
@@ -70,7 +70,7 @@ pub(crate) struct Summary {
     pub(crate) bytes: u64,
     /// Pages that had changed.
     pub(crate) changed: u64,
-    /// How many pages came to what.
+    /// How many pages came to what, by its kind; `--out` has the words for each.
     pub(crate) outcomes: BTreeMap<String, u64>,
     /// Why links were not followed and pages not fetched, and how many.
     pub(crate) skipped: BTreeMap<String, u64>,
@@ -135,6 +135,11 @@ impl Summary {
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
+
+/// How many kinds of outcome are counted one by one: servers may answer with any status, libraries name any error.
+const MOST_OUTCOMES: usize = 100;
+/// What the others are counted as.
+const OTHER: &str = "other";
 
 /// How many pages to start from are named when they fail.
 const NAMED: usize = 10;
@@ -244,7 +249,10 @@ impl View {
         summary.bytes += page.wire_bytes;
         summary.changed += u64::from(page.changed);
         summary.problems += page.problems.len() as u64;
-        *summary.outcomes.entry(in_words(page)).or_default() += 1;
+        let outcomes = &mut summary.outcomes;
+        let outcome = kind::of(page);
+        let is_known = outcomes.contains_key(&outcome) || outcomes.len() < MOST_OUTCOMES;
+        *outcomes.entry(if is_known { outcome } else { OTHER.to_owned() }).or_default() += 1;
         if let Some(not_fetched) = page.not_fetched {
             *summary.skipped.entry(not_fetched.to_string()).or_default() += 1;
         }
@@ -266,8 +274,8 @@ impl View {
             let given_up = if page.status == Some(429) { &mut summary.refused } else { &mut summary.broken };
             *given_up += 1;
         }
-        if page.depth == 0 && is_over && is_failed(page) && summary.bad_starts.len() < NAMED {
-            let why = page.error.clone().unwrap_or_else(|| in_words(page));
+        if is_bad_start && summary.bad_starts.len() < NAMED {
+            let why = page.error.clone().unwrap_or_else(|| kind::of(page));
             summary.bad_starts.push(format!("{}: {why}", page.url));
         }
         self.counts.get().page(page);
@@ -370,18 +378,6 @@ fn may_pass(page: &PageLine) -> bool {
 
 fn is_skipped(action: Action) -> bool {
     matches!(action, Action::Ignored | Action::Invalid | Action::Removed)
-}
-
-/// What a fetch came to, in few words.
-fn in_words(page: &PageLine) -> String {
-    if let Some(not_fetched) = page.not_fetched {
-        return not_fetched.to_string();
-    }
-    match (page.status, &page.error) {
-        (Some(status), None) => status.to_string(),
-        (_, Some(error)) => error.clone(),
-        (None, None) => "nothing".to_owned(),
-    }
 }
 
 #[cfg(test)]
