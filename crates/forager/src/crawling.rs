@@ -18,7 +18,7 @@ use forager_core::url::FetchUrl;
 use forager_crawl::clock::Clock;
 use forager_crawl::{CrawlConfig, Crawler, Stop};
 use forager_frontier::Frontier;
-use forager_frontier::catalog::{Catalog, Change};
+use forager_frontier::catalog::{Catalog, Change, Kind};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -65,7 +65,14 @@ impl Crawl {
         };
         let clock = Clock::default();
         let crawler = Crawler::new(frontier.clone(), http, behaviour, clock)?;
-        Ok(Self { config, queue, frontier, crawler, clock })
+        let crawl = Self { config, queue, frontier, crawler, clock };
+        match crawl.take_back().await {
+            Ok(()) => Ok(crawl),
+            Err(cause) => {
+                crawl.close().await?;
+                Err(cause)
+            }
+        }
     }
 
     /// Leaves the queue so that it opens quickly again.
@@ -74,11 +81,16 @@ impl Crawl {
         self.queue.close().await
     }
 
-    /// Has the pages of a collection back that whoever crawled before took and never reported. Where others may be at
-    /// work, nobody can tell theirs from those of the dead: these run out by themselves.
-    pub(crate) async fn reclaim(&self, collection: &str) -> anyhow::Result<()> {
-        if !self.queue.is_shared() {
-            self.frontier.reclaim(collection, self.clock.now()).await?;
+    /// Has the pages back that whoever crawled before took and never reported: of all collections, for a host is kept waiting by
+    /// those of any. Where others may be at work, nobody can tell theirs from those of the dead: these run out by themselves.
+    /// So do those of plain collections, which clients of a server hold, whether it runs or not.
+    async fn take_back(&self) -> anyhow::Result<()> {
+        if self.queue.is_shared() {
+            return Ok(());
+        }
+        let catalog = self.frontier.catalog().await?;
+        for row in catalog.rows().collections.iter().filter(|row| row.spec.kind == Kind::Planned) {
+            self.frontier.reclaim(&row.spec.id, self.clock.now()).await?;
         }
         Ok(())
     }

@@ -207,10 +207,9 @@ async fn continued(
     Ok(Job { limits: limits(args), idle, ..job.job })
 }
 
-/// Takes back what whoever crawled before had under way.
+/// Goes on with a job, within the limits of this command.
 async fn go_on(crawl: &Crawl, job: &JobView, continued: Job) -> anyhow::Result<JobView> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    crawl.reclaim(&job.id).await?;
     if job.job != continued {
         let catalog = frontier.catalog().await?;
         let mut spec = catalog.require_collection(&job.id)?.spec.clone();

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::catalog::{Catalog, Change, Kind};
+use forager_frontier::catalog::{Catalog, Change};
 use forager_frontier::verbs::Target;
 use serde_json::json;
 use tokio::sync::watch;
@@ -69,8 +69,7 @@ async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
     let crawl = Crawl::open(config, &args.place, &args.fetch, &urls, false).await?;
     let entered = async {
         bring_in(args, &crawl).await?;
-        tell_rest(args, &crawl).await?;
-        take_back(&crawl, args.collection.as_deref()).await
+        tell_rest(args, &crawl).await
     };
     match entered.await {
         Ok(()) => Ok(crawl),
@@ -194,15 +193,5 @@ async fn tell_rest(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
         named(rest),
         args.place.flags()
     ));
-    Ok(())
-}
-
-/// Where the queue is ours alone, whoever held pages before is gone.
-async fn take_back(crawl: &Crawl, only: Option<&str>) -> anyhow::Result<()> {
-    let catalog = crawl.frontier.catalog().await?;
-    let planned = catalog.rows().collections.iter().filter(|row| row.spec.kind == Kind::Planned);
-    for row in planned.filter(|row| only.is_none_or(|only| only == row.spec.id)) {
-        crawl.reclaim(&row.spec.id).await?;
-    }
     Ok(())
 }

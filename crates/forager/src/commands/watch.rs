@@ -85,7 +85,6 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<FetchUr
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let urls = distinct(&args.urls)?;
     crawl.configure(|catalog| Ok(missing(args, &urls, catalog))).await?;
-    crawl.reclaim(COLLECTION).await?;
     for url in &urls {
         if frontier.entry(COLLECTION, None, url.as_str(), now).await?.is_none() {
             frontier.start(&[Target::Seed(url.as_str().to_owned())], now).await?;
@@ -179,9 +178,9 @@ struct Watched {
     /// What was done last, and what comes next.
     last: Arc<Mutex<String>>,
     /// Where pages redirect to, as far as that was told.
+    redirects: HashMap<String, String>,
     /// Why changes cannot be written any more; nobody would see the next ones.
     trouble: Option<io::Error>,
-    redirects: HashMap<String, String>,
 }
 
 impl Watched {
@@ -219,9 +218,9 @@ impl Watcher for Watched {
         };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) =
             format!("watching {}; looked at {}{next}", self.pages, page.url);
+    }
 
     fn has_enough(&self) -> bool {
         self.trouble.is_some()
-    }
     }
 }
