@@ -10,6 +10,10 @@ pub(crate) mod recover;
 pub(crate) mod teller;
 pub(crate) mod view;
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -19,6 +23,8 @@ use forager_crawl::clock::Clock;
 use forager_crawl::{CrawlConfig, Crawler, Stop};
 use forager_frontier::Frontier;
 use forager_frontier::catalog::{Catalog, Change, Kind};
+use tokio::io::Interest;
+use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -186,6 +192,51 @@ pub(crate) struct Signals {
     pub(crate) stop: watch::Receiver<Stop>,
     /// Whether to read the configuration again.
     pub(crate) reload: watch::Receiver<bool>,
+    /// Whether whoever read standard output has gone away.
+    pub(crate) deserted: watch::Receiver<bool>,
+}
+
+/// What else stops a crawl, besides those who say so.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StopsAt {
+    /// The wish to read the configuration again.
+    pub(crate) reload: bool,
+    /// That nobody reads standard output any more, where that is what the crawl is for.
+    pub(crate) deserted: bool,
+}
+
+impl Signals {
+    /// All that stops a crawl, as one.
+    pub(crate) fn merged(&self, at: StopsAt) -> watch::Receiver<Stop> {
+        let Self { mut stop, mut reload, mut deserted } = self.clone();
+        let first = if at.deserted && *deserted.borrow() { Stop::Drain } else { Stop::No };
+        let asked = *stop.borrow();
+        let (sender, merged) = watch::channel(if asked == Stop::No { first } else { asked });
+        tokio::spawn(async move {
+            loop {
+                let (changed, asked) = tokio::select! {
+                    changed = stop.changed() => (changed, *stop.borrow_and_update()),
+                    changed = reload.changed(), if at.reload => (changed, Stop::Drain),
+                    changed = deserted.changed(), if at.deserted => (changed, Stop::Drain),
+                };
+                if changed.is_err() || sender.send(asked).is_err() {
+                    return;
+                }
+            }
+        });
+        merged
+    }
+}
+
+/// Waits until whoever read standard output has gone away. Where that is no pipe, nobody knows.
+async fn reader_gone() -> io::Result<()> {
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    if !output.metadata()?.file_type().is_fifo() {
+        return std::future::pending().await;
+    }
+    // The end that is written to has an error when the other one is closed. Nothing is written here, so that it may stay as it is:
+    // whoever shares it does not expect a pipe that is never waited for.
+    pipe::Sender::from_file_unchecked(output)?.ready(Interest::ERROR).await.map(|_| ())
 }
 
 /// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once. `on_stop` is told
@@ -215,8 +266,19 @@ pub(crate) fn with_signals<T>(
                 }
             }
         });
-        let done = work(Signals { stop, reload }).await;
+        let (leave, deserted) = watch::channel(false);
+        let reading = tokio::spawn(async move {
+            // Who cannot be watched is noticed when something is written.
+            if reader_gone().await.is_ok() {
+                leave.send_replace(true);
+            }
+            // Whoever waits for it would take its end for the end of all.
+            std::future::pending::<()>().await;
+            drop(leave);
+        });
+        let done = work(Signals { stop, reload, deserted }).await;
         listening.abort();
+        reading.abort();
         done
     })?
 }

@@ -475,7 +475,8 @@ fn what_only_the_queue_has_is_named() {
 
 #[test]
 fn a_reader_that_goes_away_ends_it() {
-    let table: [(&str, &[&str]); 4] = [
+    let table: [(&str, &[&str]); 5] = [
+        ("a watch that would say nothing for long", &["watch", "--every", "1h", "--quiet"]),
         ("a run that writes pages", &["run", "--quiet", "--out", "-"]),
         ("a run that writes changes", &["run", "--quiet", "--changes", "-"]),
         ("a watch for people", &["watch", "--every", "1s", "--quiet", "--exact"]),

@@ -24,7 +24,7 @@ use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::outlook::Outlook;
 use crate::crawling::view::{Files, Starts, Summary, View};
-use crate::crawling::{self, Crawl, Signals, recover, with_signals};
+use crate::crawling::{self, Crawl, Signals, StopsAt, recover, with_signals};
 use crate::exit::Deserted;
 use crate::journal::{self, Event, Level};
 use crate::output::{self, Format, Output};
@@ -85,12 +85,14 @@ async fn crawl_job(
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
     let mut view = View::new(files, job.progress.queued, None, Some(outlook));
+    let is_read = args.out.as_deref() == Some(Path::new("-"));
+    let stop = signals.merged(StopsAt { reload: false, deserted: is_read });
     let ended = tokio::select! {
-        ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view) => ended?,
+        ended = crawl.crawler.run(&work, stop, &mut view) => ended?,
         failed = worked::keep_noting(crawl, &job.id) => return Err(failed),
     };
     worked::note(crawl, &job.id).await?;
-    let is_deserted = view.is_deserted();
+    let is_deserted = view.is_deserted() || is_read && *signals.deserted.borrow();
     let summary = if is_deserted { view.leave() } else { view.finish(&signals.stop).await? };
     if is_deserted {
         output::complain(format_args!("{Deserted}"));

@@ -1,11 +1,12 @@
 //! `forager run`
 
+use std::path::Path;
+
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::{Catalog, Change};
 use forager_frontier::verbs::Target;
 use serde_json::json;
-use tokio::sync::watch;
 
 use super::apply;
 use crate::Outcome;
@@ -13,8 +14,8 @@ use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
-use crate::crawling::{self, Crawl, Signals, with_signals};
-use crate::exit::stopped_by;
+use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
+use crate::exit::{Deserted, stopped_by};
 use crate::journal::{self, Event, Level};
 use crate::words::{counted, named};
 use crate::{output, store};
@@ -115,27 +116,15 @@ async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::R
         until_done: args.until_idle,
         until_idle: args.until_idle,
     };
-    let asked = signals.stop.clone();
-    let ended = crawl.crawler.run(&work, merged(signals), &mut view).await;
+    let is_read = [&args.out, &args.changes].into_iter().flatten().any(|path| path == Path::new("-"));
+    let stop = signals.merged(StopsAt { reload: true, deserted: is_read });
+    let ended = crawl.crawler.run(&work, stop, &mut view).await;
+    let asked = signals.stop;
     view.finish(&asked).await.map_err(stopped_by)?;
+    if is_read && *signals.deserted.borrow() {
+        return Err(Deserted.into());
+    }
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
-}
-
-/// Stop signals, and the wish to read the configuration again, as one.
-fn merged(Signals { mut stop, mut reload }: Signals) -> watch::Receiver<Stop> {
-    let (sender, merged) = watch::channel(*stop.borrow());
-    tokio::spawn(async move {
-        loop {
-            let asked = tokio::select! {
-                changed = stop.changed() => if changed.is_ok() { *stop.borrow_and_update() } else { return },
-                changed = reload.changed() => if changed.is_ok() { Stop::Drain } else { return },
-            };
-            if sender.send(asked).is_err() {
-                return;
-            }
-        }
-    });
-    merged
 }
 
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.

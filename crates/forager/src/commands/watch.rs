@@ -20,8 +20,8 @@ use crate::cli::WatchArgs;
 use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
 use crate::crawling::teller::{AN_HOUR, Teller, Told};
-use crate::crawling::{self, Crawl, Signals, with_signals};
-use crate::exit::stopped_by;
+use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
+use crate::exit::{Deserted, stopped_by};
 use crate::journal::{self, Event, Level};
 use crate::output;
 use crate::words::{counted, named};
@@ -69,13 +69,17 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
         figures: json!({}),
     });
     let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
-    let asked = signals.stop.clone();
-    let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
+    let stop = signals.merged(StopsAt { reload: false, deserted: true });
+    let ended = crawl.crawler.run(&work, stop, &mut watched).await;
+    let asked = signals.stop;
     if let Some(changes) = watched.changes.take() {
         changes.finish(&asked).await;
     }
     if let Some(trouble) = watched.trouble {
         return Err(stopped_by(anyhow::Error::new(trouble).context("cannot write the changes")));
+    }
+    if *signals.deserted.borrow() {
+        return Err(Deserted.into());
     }
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
