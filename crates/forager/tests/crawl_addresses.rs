@@ -45,9 +45,9 @@ const TABLE: [(&str, &str); 27] = [
 /// The crawl has no contact, so that nothing but loopback would be connected to even if one of these were let through.
 #[test]
 fn no_link_leads_to_an_address_that_is_not_public() {
-    let links: Vec<String> = TABLE.iter().map(|(host, _)| format!("http://{host}/")).collect();
-    let links: Vec<&str> = links.iter().map(String::as_str).collect();
-    let field = Field::strict(Site::new().host(Host::new(HOST).page("/", page("Home", &links))));
+    let urls: Vec<String> = TABLE.iter().map(|(host, _)| format!("http://{host}/")).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let field = Field::strict(Site::new().host(Host::new(HOST).page("/", page("Home", &urls))));
     field.configure("allow_addresses = [\"127.0.0.0/8\"]\n");
     // The only host of a site is at this address.
     let start = field.url("127.0.0.2", "/");

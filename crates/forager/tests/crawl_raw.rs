@@ -12,6 +12,8 @@ use serde_json::json;
 use web::Field;
 use web::raw::Raw;
 
+type Pack = fn(&[u8]) -> Vec<u8>;
+
 /// A stream of Brotli (RFC 7932) that has the text as it is: one block that is not compressed, and an empty last one.
 fn brotli(text: &[u8]) -> Vec<u8> {
     let length = u32::try_from(text.len() - 1).unwrap();
@@ -33,7 +35,7 @@ fn zstandard(text: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_body_in_brotli_or_zstandard_is_read() {
-    let table: [(&str, fn(&[u8]) -> Vec<u8>); 2] = [("br", brotli), ("zstd", zstandard)];
+    let table: [(&str, Pack); 2] = [("br", brotli), ("zstd", zstandard)];
     for (coding, pack) in table {
         let raw = Raw::new("127.0.0.1", move |path, stream| {
             let text = format!("<title>Page {path}</title><a href=\"/next\">next</a>");

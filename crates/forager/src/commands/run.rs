@@ -21,7 +21,8 @@ use crate::words::{counted, named};
 use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let ended = with_signals(journal::stop_asked, async |signals| run_until_told(args, signals).await)?;
+    let ended =
+        with_signals(journal::stop_asked, async |signals| Box::pin(run_until_told(args, signals)).await)?;
     Ok(match ended {
         Ended::Stopped(Stop::Now) => Outcome::Forced,
         Ended::Stuck => {

@@ -161,18 +161,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_that_is_too_slow_holds_nobody_up() {
+        let places = u64::try_from(MOST_WAITING).unwrap();
         let mut hook = Hook::new("sleep 600");
         let (done, is_done) = mpsc::channel();
         // From a thread of its own: were it held up, it would be so until the command ends.
         std::thread::spawn(move || {
-            (0..3 * MOST_WAITING).for_each(|_| hook.tell(b"line\n".to_vec()));
+            (0..3 * places).for_each(|_| hook.tell(b"line\n".to_vec()));
             done.send(hook)
         });
         let hook = is_done.recv_timeout(Duration::from_mins(1)).unwrap();
         // One may be with the command already.
-        assert!(hook.left_out as usize >= 2 * MOST_WAITING - 1, "{}", hook.left_out);
+        assert!(hook.left_out >= 2 * places - 1, "{}", hook.left_out);
         let (_keep, stop) = watch::channel(Stop::Now);
-        assert_eq!(hook.finish(&stop).await as usize, 3 * MOST_WAITING);
+        assert_eq!(hook.finish(&stop).await, 3 * places);
     }
 
     #[test]
