@@ -325,6 +325,7 @@ fn a_queue_moves_between_a_folder_and_a_database_with_nothing_lost() {
     first.good(&["job", "create", "https://shop.example/", "--name", "shop", "--pages", "7"]);
     let export = first.run(&["export"], "").stdout;
     assert!(exported(&export).len() >= 9, "{export}");
+    assert!(export.contains(r#""served":1"#), "a host was asked, which is known elsewhere too: {export}");
     let (folder, second) = (Queue::nowhere(), Schema::new());
     let imported = |rows: Vec<Value>| rows.last().unwrap().clone();
     let into_folder = imported(folder.run(&["import"], &export).good_rows());

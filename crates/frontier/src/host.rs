@@ -42,6 +42,58 @@ pub struct Host {
     pub turns: Vec<(CollectionId, u64)>,
 }
 
+/// What was learned of a host, on its way from one store to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Learned {
+    /// See [`Host::next_allowed`].
+    pub next_allowed: Moment,
+    /// See [`Host::back_off_until`].
+    pub back_off_until: Moment,
+    /// See [`Host::failures`].
+    pub failures: u32,
+    /// See [`Host::crawl_delay`].
+    pub crawl_delay: Option<Interval>,
+    /// See [`Host::sitemap_dates`].
+    pub sitemap_dates: Honesty,
+    /// See [`Host::served`].
+    pub served: u64,
+    /// See [`Host::served_at`].
+    pub served_at: Moment,
+    /// See [`Host::fetched`].
+    pub fetched: u64,
+}
+
+impl Host {
+    /// What was learned of it.
+    pub fn learned(&self) -> Learned {
+        Learned {
+            next_allowed: self.next_allowed,
+            back_off_until: self.back_off_until,
+            failures: self.failures,
+            crawl_delay: self.crawl_delay,
+            sitemap_dates: self.sitemap_dates,
+            served: self.served,
+            served_at: self.served_at,
+            fetched: self.fetched,
+        }
+    }
+
+    /// Takes over what was learned elsewhere. Where something is known here already, it waits as long as either
+    /// says, and counts as it did.
+    pub(crate) fn take_over(&mut self, learned: &Learned, is_plain: bool) {
+        self.next_allowed = self.next_allowed.max(learned.next_allowed);
+        self.back_off_until = self.back_off_until.max(learned.back_off_until);
+        self.crawl_delay = self.crawl_delay.max(learned.crawl_delay);
+        if self.served == 0 {
+            (self.served, self.served_at) = (learned.served, learned.served_at);
+            (self.failures, self.sitemap_dates) = (learned.failures, learned.sitemap_dates);
+            // What is done of a plain collection is counted as its entries come.
+            self.fetched = if is_plain { self.fetched } else { learned.fetched };
+        }
+    }
+}
+
 /// How often somebody who said that pages had changed was right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Honesty {

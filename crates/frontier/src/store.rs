@@ -20,11 +20,12 @@ use crate::engine::{self, Tx};
 use crate::entry::{EntryId, Token};
 use crate::error::Result;
 use crate::explain::Explanation;
+use crate::host::Learned;
 use crate::moment::Moment;
 use crate::verbs::{
     Completed, Discovery, EntryView, EventRow, FetchRow, Frontier, HostChange, HostFilter, HostView, Image,
     JobView, LeaseAnswer, LeaseChange, LeaseRequest, ListFilter, ListPage, NewJob, Note, Page, PlanFilter,
-    Planned, Purge, Purged, Put, Report, Started, Stats, Steer, Target, Visit,
+    Planned, Purge, Purged, Put, Report, Started, Stats, Steer, Tally, Target, Visit,
 };
 
 /// A store: it runs a function of the engine as one transaction.
@@ -178,6 +179,16 @@ impl<S: Store> Frontier for S {
     ) -> Result<Vec<Image>> {
         self.transact(Some(Moment::of(now)), |tx, now| engine::export(tx, collection, after, limit, now))
             .await
+    }
+
+    async fn learn(
+        &self,
+        collection: &str,
+        tally: Tally,
+        hosts: &[(String, Learned)],
+        now: Timestamp,
+    ) -> Result<()> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::learn(tx, collection, tally, hosts, now)).await
     }
 
     async fn import(&self, collection: &str, images: &[Image], now: Timestamp) -> Result<Vec<bool>> {

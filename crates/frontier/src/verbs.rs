@@ -19,6 +19,7 @@ use crate::catalog::{Catalog, Change};
 use crate::entry::{EntryId, Token};
 use crate::error::Result;
 use crate::explain::Explanation;
+use crate::host::Learned;
 
 pub use clients::{Item, Purge, Purged, Put, Word, derived_key};
 pub use finds::{Action, Discovery, Link, Page, Started, Target};
@@ -115,6 +116,14 @@ pub trait Frontier: Send + Sync {
         limit: usize,
         now: Timestamp,
     ) -> Result<Vec<Image>>;
+    /// Takes in what a collection has counted elsewhere, and what was learned of its hosts.
+    async fn learn(
+        &self,
+        collection: &str,
+        tally: Tally,
+        hosts: &[(String, Learned)],
+        now: Timestamp,
+    ) -> Result<()>;
     /// Takes in what was exported elsewhere; says for each whether it was new.
     async fn import(&self, collection: &str, images: &[Image], now: Timestamp) -> Result<Vec<bool>>;
     /// Counts up whenever there may be something new to lease, so that whoever waits can wake.

@@ -178,6 +178,79 @@ fn a_commit_that_was_cut_off_is_made_again() {
     });
 }
 
+/// Stands between a caller and the server, and can be cut on the side of the caller only.
+struct Wire {
+    url: String,
+    cut: tokio::sync::watch::Sender<u64>,
+}
+
+impl Wire {
+    async fn to(url: &str) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (start, rest) = url.split_once('@').unwrap();
+        let (server, rest) = rest.split_once('/').unwrap();
+        let (cut, cuts) = (tokio::sync::watch::Sender::new(0), server.to_owned());
+        let hears = cut.subscribe();
+        tokio::spawn(async move {
+            while let Ok((caller, _)) = listener.accept().await {
+                let server = tokio::net::TcpStream::connect(&cuts).await.unwrap();
+                tokio::spawn(carry(caller, server, hears.clone()));
+            }
+        });
+        Self { url: format!("{start}@{address}/{rest}"), cut }
+    }
+}
+
+/// Carries what both say. When it is cut, the caller is gone, and the server is not told for a while.
+async fn carry(
+    mut caller: tokio::net::TcpStream,
+    mut server: tokio::net::TcpStream,
+    mut cuts: tokio::sync::watch::Receiver<u64>,
+) {
+    cuts.borrow_and_update();
+    tokio::select! {
+        _ = tokio::io::copy_bidirectional(&mut caller, &mut server) => return,
+        _ = cuts.changed() => {}
+    }
+    drop(caller);
+    tokio::time::sleep(Duration::from_secs(8)).await;
+}
+
+/// The caller is cut off while the server is still at what it was sent: that must not be committed afterwards, when the
+/// caller has found it was not.
+#[test]
+fn what_the_server_is_still_at_when_its_caller_is_cut_off_is_done_once() {
+    const AT_IT: &str =
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    apart(async move {
+        let wire = Wire::to(&url).await;
+        let mut options = schema.options.clone();
+        options.statement_timeout = Duration::from_secs(30);
+        let store = Postgres::connect(&wire.url, Settings::default(), options).await.unwrap();
+        let store = Arc::new(store);
+        begin(&*store).await;
+        let before = store.stats(Some("c"), start().timestamp()).await.unwrap().remove(0);
+        let slow = format!(
+            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3); RETURN NULL; END'; \
+             CREATE TRIGGER slow AFTER INSERT ON {}.entries FOR EACH STATEMENT EXECUTE FUNCTION slow()",
+            schema.options.schema
+        );
+        sql(&url, &slow).await;
+        let caller = store.clone();
+        let call = tokio::spawn(async move { caller.discover(&[page(0, 3)], start().timestamp()).await });
+        shown(&url, AT_IT).await;
+        wire.cut.send_modify(|cut| *cut += 1);
+        let found = call.await.unwrap().unwrap();
+        assert!(found.iter().all(|link| format!("{:?}", link.action) == "Added"), "{found:?}");
+        let after = store.stats(Some("c"), start().timestamp()).await.unwrap().remove(0);
+        assert_eq!(after.queued, before.queued + 3);
+        schema.is_sound().await;
+    });
+}
+
 /// Rows by which commits are looked up are no more than there are calls at a time, and go with their process.
 #[test]
 fn receipts_do_not_pile_up() {

@@ -139,12 +139,15 @@ fn a_schema_that_does_not_fit_is_refused_and_told_why() {
     let error = bare.try_connect(Settings::default()).unwrap_err().to_string();
     assert!(error.contains("nothing in the schema") && error.contains("forager db migrate"), "{error}");
     let newer = InSchema::new();
+    let before = newer.connect(Settings::default());
     let insert =
         format!("INSERT INTO {}.migrations (version, name) VALUES (9999, 'later')", newer.options.schema);
     let url = newer.url.clone();
     apart(async move { sql(&url, &insert).await });
     let error = newer.try_connect(Settings::default()).unwrap_err().to_string();
     assert!(error.contains("newer version of Forager") && error.contains("9999"), "{error}");
+    let late = apart(async move { before.stats(None, start().timestamp()).await.unwrap_err().to_string() });
+    assert_eq!(late, error, "also who was there before");
     let there = schema(&newer);
     let told = apart(async move { there.migrate(PostgresSchema::newest()).await.unwrap_err().to_string() });
     assert_eq!(told, error, "the same, whoever is too old");

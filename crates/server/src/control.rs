@@ -49,14 +49,14 @@ pub(crate) async fn set_delay(shared: &Shared, params: QueueDelayParams) -> Resu
 }
 
 async fn set_general_delay(shared: &Shared, delay: u32) -> Result<(), Status> {
-    let before = settings(shared).await?.delay;
-    note(shared, DELAY, delay.to_string()).await?;
     // Clients say it whenever they begin, most often what holds already; queues need be gone through only for another.
-    if before != Some(seconds(delay)) {
-        let paced = shared.frontier.pace(seconds(delay), shared.now()).await;
-        paced.map_err(|error| status::of(&error))?;
+    if settings(shared).await?.delay == Some(seconds(delay)) {
+        return Ok(());
     }
-    Ok(())
+    // Noted last: a client that was not told that it is done says it again, and then it is.
+    let paced = shared.frontier.pace(seconds(delay), shared.now()).await;
+    paced.map_err(|error| status::of(&error))?;
+    note(shared, DELAY, delay.to_string()).await
 }
 
 /// `BlockQueueUntil`. The second that is named is the last one.

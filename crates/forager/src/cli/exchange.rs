@@ -41,8 +41,8 @@ pub(crate) struct EventsArgs {
 
 /// Write collections as JSON Lines, with all it takes to build them again
 ///
-/// A collection begins with a line about itself, its profiles, seeds and host settings; each
-/// entry follows on a line of its own. A file is put in place when it is complete.
+/// A collection begins with a line about itself, what it has counted, its profiles, seeds, and what is set for and
+/// known of its hosts; each entry follows on a line of its own. A file is put in place when it is complete.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

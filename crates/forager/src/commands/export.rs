@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use forager_core::scope::Seed;
 use forager_frontier::catalog::{Catalog, CollectionSpec};
-use forager_frontier::host::HostSettings;
-use forager_frontier::verbs::HostFilter;
+use forager_frontier::host::{HostSettings, Learned};
+use forager_frontier::verbs::{HostFilter, HostView, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,20 +46,32 @@ pub(super) struct Header {
     pub(super) seeds: Vec<Seed>,
     #[serde(default)]
     pub(super) hosts: Vec<HostHeader>,
+    #[serde(default)]
+    pub(super) tally: Tally,
 }
 
 impl Header {
     fn empty(spec: &CollectionSpec) -> Self {
         let collection = spec.clone();
-        Self { forager: VERSION, collection, profiles: Vec::new(), seeds: Vec::new(), hosts: Vec::new() }
+        Self {
+            forager: VERSION,
+            collection,
+            profiles: Vec::new(),
+            seeds: Vec::new(),
+            hosts: Vec::new(),
+            tally: Tally::default(),
+        }
     }
 }
 
-/// What is set for a host.
+/// What is set for a host, and what was learned of it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct HostHeader {
     pub(super) host: String,
+    #[serde(default)]
     pub(super) settings: HostSettings,
+    #[serde(default)]
+    pub(super) learned: Learned,
 }
 
 #[derive(Serialize)]
@@ -113,7 +125,8 @@ fn headers(
     let seeds = seeds(catalog, is_own);
     let told = seeds.iter().map(|seed| seed.url.clone()).collect();
     let (mut seeds, mut hosts) = (seeds.into_iter().peekable(), hosts(store, &spec.id)?.into_iter());
-    let mut header = Header { profiles: profiles?, ..Header::empty(spec) };
+    let tally = store::ask(store.frontier.stats(Some(&spec.id), store.now))?.pop().map(|stats| stats.tally);
+    let mut header = Header { profiles: profiles?, tally: tally.unwrap_or_default(), ..Header::empty(spec) };
     loop {
         header.seeds = some_of(&mut seeds);
         header.hosts = hosts.by_ref().take(PAGE).collect();
@@ -122,6 +135,7 @@ fn headers(
             return Ok(told);
         }
         header.profiles.clear();
+        header.tally = Tally::default();
     }
 }
 
@@ -145,7 +159,7 @@ fn seeds(catalog: &Catalog, is_own: impl Fn(&str) -> bool) -> Vec<Seed> {
     live.filter_map(|row| seed(&row.seed)).collect()
 }
 
-/// The hosts of a collection that have settings of their own.
+/// The hosts of a collection of which something is set or known.
 fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
     let mut filter =
         HostFilter { collection: Some(collection.to_owned()), limit: HOST_PAGE, ..HostFilter::default() };
@@ -154,8 +168,13 @@ fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
         let page = store::ask(store.frontier.hosts(&filter, store.now))?;
         filter.skip += page.len();
         let is_last = page.len() < HOST_PAGE;
-        let own = page.into_iter().filter(|host| host.settings != HostSettings::default());
-        hosts.extend(own.map(|host| HostHeader { host: host.host, settings: host.settings }));
+        let is_any =
+            |host: &HostView| host.settings != HostSettings::default() || host.learned != Learned::default();
+        let header = |view: HostView| {
+            let HostView { host, settings, learned, .. } = view;
+            HostHeader { host, settings, learned }
+        };
+        hosts.extend(page.into_iter().filter(is_any).map(header));
         if is_last {
             return Ok(hosts);
         }

@@ -305,7 +305,12 @@ fn make(
     })?;
     let is_plain = headers.iter().any(|(_, header)| header.collection.kind == Kind::Plain);
     let hosts = headers.iter().flat_map(|(_, header)| &header.hosts);
-    set_hosts(frontier, hosts.collect(), is_plain.then_some(id), now)?;
+    let hosts: Vec<&HostHeader> = hosts.collect();
+    let learned: Vec<_> = hosts.iter().map(|header| (header.host.clone(), header.learned.clone())).collect();
+    let tally = headers.first().map(|(_, header)| header.tally).unwrap_or_default();
+    store::ask(frontier.learn(id, tally, &learned, now))?;
+    let is_set = |header: &&HostHeader| header.settings != HostSettings::default();
+    set_hosts(frontier, hosts.into_iter().filter(is_set).collect(), is_plain.then_some(id), now)?;
     Ok(changes)
 }
 

@@ -298,6 +298,8 @@ macro_rules! conformance_suite {
                 what_is_imported_equals_what_was_exported,
                 what_was_imported_is_handed_out_in_the_same_order,
                 an_image_survives_json,
+                what_is_done_is_counted_at_its_queue_again,
+                what_was_counted_and_learned_goes_on_elsewhere,
                 a_source_that_comes_later_is_known_when_its_finds_come_again,
                 what_is_leased_is_exported_as_queued,
                 an_export_goes_on_where_it_stopped,

@@ -7,7 +7,8 @@ use super::World;
 use super::world::*;
 use crate::entry::State;
 use crate::error::Error;
-use crate::verbs::{Action, Image, LeaseAnswer, LeaseRequest, Link};
+use crate::host::Learned;
+use crate::verbs::{Action, HostFilter, Image, Item, LeaseAnswer, LeaseRequest, Link, Put, Stats, Word};
 
 const HOME: &str = "https://a.example/";
 
@@ -84,6 +85,55 @@ pub async fn what_is_imported_equals_what_was_exported(world: World) {
             assert_eq!(unnumbered(&again), unnumbered(&images), "{order}");
             to.counts_equal_a_scan(collection).await;
         }
+    }
+}
+
+pub async fn what_was_counted_and_learned_goes_on_elsewhere(world: World) {
+    let mut from = world.another();
+    lived(&mut from, Order::Hierarchy).await;
+    let tally = |stats: Vec<Stats>| stats[0].tally;
+    let counted = tally(from.frontier().stats(Some("c"), from.now).await.unwrap());
+    assert!(counted.fetches > 0);
+    let learned = Learned { back_off_until: from.later("1h"), ..from.host("a.example").await.learned };
+    assert!(learned.served > 0 && learned.fetched > 0, "{learned:?}");
+    let mut to = world.another();
+    configured(&mut to, Order::Hierarchy).await;
+    to.now = from.now;
+    let images = export(&mut from, "c").await;
+    let hosts = [("a.example".to_owned(), learned.clone())];
+    // Twice is the same as once.
+    for _ in 0..2 {
+        to.frontier().learn("c", counted, &hosts, to.now).await.unwrap();
+        to.frontier().import("c", &images, to.now).await.unwrap();
+        to.reopen();
+    }
+    assert_eq!(tally(to.frontier().stats(Some("c"), to.now).await.unwrap()), counted);
+    assert_eq!(to.host("a.example").await.learned, learned);
+    assert_eq!(to.lease(1).await, [], "the host is left alone here too");
+}
+
+pub async fn what_is_done_is_counted_at_its_queue_again(world: World) {
+    let mut from = world.another();
+    configured(&mut from, Order::Hierarchy).await;
+    let said = [Word::Done, Word::Done, Word::Found].into_iter().enumerate();
+    let items = said.map(|(number, word)| Item {
+        url: format!("https://x.example/{number}"),
+        key: Some("k".into()),
+        word,
+        ..Item::default()
+    });
+    let put = Put { collection: "p".into(), items: items.collect() };
+    from.frontier().put(&[put], from.now).await.unwrap();
+    let mut to = world.another();
+    configured(&mut to, Order::Hierarchy).await;
+    to.now = from.now;
+    let images = export(&mut from, "p").await;
+    to.frontier().import("p", &images, to.now).await.unwrap();
+    let filter =
+        HostFilter { collection: Some("p".into()), key: Some("k".into()), limit: 1, ..HostFilter::default() };
+    for world in [&mut from, &mut to] {
+        let hosts = world.frontier().hosts(&filter, world.now).await.unwrap();
+        assert_eq!(hosts[0].fetched, 2, "by which a limit goes");
     }
 }
 

@@ -211,5 +211,6 @@ fn view<T: Tx>(tx: &T, id: HostId, [queued, _, done, failed]: Counts, now: Momen
         crawl_delay: host.crawl_delay,
         is_slow: host.is_slow(),
         settings: host.settings.clone(),
+        learned: host.learned(),
     }
 }

@@ -5,13 +5,15 @@ use forager_core::url::Identity;
 
 use super::discover::{find_by, fresh, known_by};
 use super::lease::seed_text;
+use super::plain::count_done;
 use super::priority::{prioritise, thousandths};
 use super::{NewEntry, Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind};
 use crate::entry::{DEEPEST, EntryId, Standing, State};
 use crate::error::{Error, Result};
+use crate::host::Learned;
 use crate::moment::Moment;
-use crate::verbs::Image;
+use crate::verbs::{Image, Tally};
 
 /// Entries of a collection with all that is known of them.
 pub(crate) fn export<T: Tx>(
@@ -52,6 +54,31 @@ fn image<T: Tx>(tx: &T, catalog: &Catalog, entry: EntryId) -> Result<Option<Imag
         source,
         record,
     }))
+}
+
+/// Takes in what a collection has counted elsewhere, and what was learned of its hosts. What is counted here already
+/// stays as it is.
+pub(crate) fn learn<T: Tx>(
+    tx: &mut T,
+    collection: &str,
+    tally: Tally,
+    hosts: &[(String, Learned)],
+    now: Moment,
+) -> Result<()> {
+    settle(tx, now)?;
+    let catalog = tx.catalog().clone();
+    let row = catalog.require_collection(collection)?;
+    if tally != Tally::default() && tx.tally(row.number) == Tally::default() {
+        tx.set_tally(row.number, tally);
+    }
+    let owner = (row.spec.kind == Kind::Plain).then_some(row.number);
+    for (key, learned) in hosts {
+        let id = tx.host_of(owner, key);
+        let mut host = tx.host(id).clone();
+        host.take_over(learned, owner.is_some());
+        tx.set_host(id, host);
+    }
+    Ok(())
 }
 
 /// Takes in what was exported elsewhere. What is known here already stays as it is.
@@ -135,5 +162,8 @@ fn take_in<T: Tx>(
         prioritise(catalog, order, &mut standing, &mut record, None, now);
     }
     tx.insert(NewEntry { identity: &identity, url: &image.url, standing, record });
+    if is_plain {
+        count_done(tx, &standing, State::Queued);
+    }
     Ok(true)
 }

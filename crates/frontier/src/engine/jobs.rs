@@ -6,7 +6,7 @@ use forager_core::url::Identity;
 
 use super::catalog::{replace, start};
 use super::lease::remaining;
-use super::read::stats_of;
+use super::read::{Hosts, hosts_of, stats_of};
 use super::{Tx, settle};
 use crate::catalog::{Catalog, Change, CollectionRow, CollectionSpec, Draft, Job, Kind, Steering};
 use crate::error::{Error, Result};
@@ -81,7 +81,8 @@ pub(crate) fn jobs<T: Tx>(tx: &mut T, now: Moment) -> Result<Vec<JobView>> {
     note_ends(tx, now)?;
     let catalog = tx.catalog().clone();
     let jobs = catalog.rows().collections.iter().filter_map(|row| Some((row, row.spec.job?)));
-    Ok(jobs.map(|(row, job)| view(tx, &catalog, row, job, now)).collect())
+    let hosts = hosts_of(tx);
+    Ok(jobs.map(|(row, job)| view(tx, &catalog, (row, job), &hosts, now)).collect())
 }
 
 fn require_job<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c CollectionRow> {
@@ -93,17 +94,23 @@ fn view_of<T: Tx>(tx: &T, id: &str, now: Moment) -> Result<JobView> {
     let catalog = tx.catalog().clone();
     let row = require_job(&catalog, id)?;
     let job = row.spec.job.ok_or_else(|| Error::not_found("job", id))?;
-    Ok(view(tx, &catalog, row, job, now))
+    Ok(view(tx, &catalog, (row, job), &hosts_of(tx), now))
 }
 
-fn view<T: Tx>(tx: &T, catalog: &Catalog, row: &CollectionRow, job: Job, now: Moment) -> JobView {
+fn view<T: Tx>(
+    tx: &T,
+    catalog: &Catalog,
+    (row, job): (&CollectionRow, Job),
+    hosts: &Hosts,
+    now: Moment,
+) -> JobView {
     let profile = catalog.rows().profiles.iter().find(|profile| profile.collection == row.spec.id);
     JobView {
         id: row.spec.id.clone(),
         state: state(tx, row, job, now),
         order: profile.map(|profile| profile.order).unwrap_or_default(),
         job,
-        progress: stats_of(tx, row),
+        progress: stats_of(tx, row, hosts),
     }
 }
 

@@ -162,7 +162,7 @@ fn standing_of(told: &Told<'_>, now: Moment) -> (State, Moment) {
 }
 
 /// Keeps count at the host of how many of its entries are done, by which a limit of its fetches goes.
-fn count_done<T: Tx>(tx: &mut T, standing: &Standing, before: State) {
+pub(super) fn count_done<T: Tx>(tx: &mut T, standing: &Standing, before: State) {
     let is_through = |state| matches!(state, State::Done | State::Failed);
     if is_through(standing.state) == is_through(before) {
         return;

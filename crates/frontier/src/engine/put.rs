@@ -39,7 +39,10 @@ pub(crate) fn put<T: Tx>(tx: &mut T, puts: &[Put], now: Moment) -> Result<Vec<Di
 fn note<T: Tx>(tx: &mut T, puts: &[Put], answers: &[Discovery], now: Moment) {
     let mut heard: BTreeMap<&str, Heard<'_>> = BTreeMap::new();
     let mut answers = answers.iter();
+    let catalog = tx.catalog().clone();
     for put in puts {
+        let row = catalog.collection(&put.collection);
+        let is_plain = row.is_some_and(|row| row.spec.kind == Kind::Plain);
         let mut taken = put
             .items
             .iter()
@@ -47,8 +50,8 @@ fn note<T: Tx>(tx: &mut T, puts: &[Put], answers: &[Discovery], now: Moment) {
             .filter(|(_, answer)| matches!(answer.action, Action::Added | Action::Improved));
         let Some((item, answer)) = taken.next() else { continue };
         let of_collection = heard.entry(&put.collection).or_insert_with(|| Heard::first(&item.url));
-        of_collection.count(item, answer);
-        taken.for_each(|(item, answer)| of_collection.count(item, answer));
+        of_collection.count(item, answer, is_plain);
+        taken.for_each(|(item, answer)| of_collection.count(item, answer, is_plain));
     }
     for (collection, Heard { url, added, changed, done }) in heard {
         tx.emit(now, collection, url, Event::Put { added, changed, done });
@@ -69,10 +72,10 @@ impl<'a> Heard<'a> {
         Self { url, added: 0, changed: 0, done: 0 }
     }
 
-    fn count(&mut self, item: &Item, answer: &Discovery) {
+    fn count(&mut self, item: &Item, answer: &Discovery, is_plain: bool) {
         let count = if answer.action == Action::Added { &mut self.added } else { &mut self.changed };
         *count += 1;
-        self.done += u64::from(item.word == Word::Done);
+        self.done += u64::from(item.word == Word::Done && is_plain);
     }
 }
 

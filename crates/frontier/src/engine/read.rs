@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::discover::{find_by, find_text, known_by};
 use super::hosts::is_listed;
 use super::lease::{is_turn_of_oldest, seed_text, wake};
 use super::{Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
-use crate::entry::{EntryId, QueueId, Standing, State};
+use crate::entry::{CollectionId, EntryId, QueueId, Standing, State};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::moment::Moment;
@@ -122,24 +122,40 @@ fn folded(text: &str, any_case: bool) -> Cow<'_, str> {
 pub(crate) fn stats<T: Tx>(tx: &mut T, collection: Option<&str>, now: Moment) -> Result<Vec<Stats>> {
     settle(tx, now)?;
     let catalog = tx.catalog().clone();
-    match collection {
-        Some(name) => Ok(vec![stats_of(tx, catalog.require_collection(name)?)]),
-        None => Ok(catalog.rows().collections.iter().map(|row| stats_of(tx, row)).collect()),
-    }
+    let rows: Vec<&CollectionRow> = match collection {
+        Some(name) => vec![catalog.require_collection(name)?],
+        None => catalog.rows().collections.iter().collect(),
+    };
+    let hosts = hosts_of(tx);
+    Ok(rows.into_iter().map(|row| stats_of(tx, row, &hosts)).collect())
 }
 
-pub(super) fn stats_of<T: Tx>(tx: &T, row: &CollectionRow) -> Stats {
+/// How many hosts each collection has, and how many of them with something to do.
+pub(super) type Hosts = HashMap<CollectionId, [u64; 2]>;
+
+/// Counts the hosts of all collections, in one pass.
+pub(super) fn hosts_of<T: Tx>(tx: &T) -> Hosts {
+    let mut hosts = Hosts::new();
+    for queue in tx.queues() {
+        let is_active = tx.queue_counts(queue)[..2].iter().any(|count| *count > 0);
+        let [listed, active] = hosts.entry(tx.queue_parts(queue).0).or_default();
+        *listed += u64::from(is_listed(tx, queue));
+        *active += u64::from(is_active);
+    }
+    hosts
+}
+
+pub(super) fn stats_of<T: Tx>(tx: &T, row: &CollectionRow, hosts: &Hosts) -> Stats {
     let [queued, in_flight, done, failed] = tx.counts(row.number);
-    let own = || tx.queues().into_iter().filter(|queue| tx.queue_parts(*queue).0 == row.number);
-    let is_active = |queue: &QueueId| tx.queue_counts(*queue)[..2].iter().any(|count| *count > 0);
+    let [hosts, active_hosts] = hosts.get(&row.number).copied().unwrap_or_default();
     Stats {
         collection: row.spec.id.clone(),
         queued,
         in_flight,
         done,
         failed,
-        hosts: own().filter(|queue| is_listed(tx, *queue)).count() as u64,
-        active_hosts: own().filter(is_active).count() as u64,
+        hosts,
+        active_hosts,
         tally: tx.tally(row.number),
     }
 }

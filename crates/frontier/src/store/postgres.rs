@@ -54,6 +54,9 @@ use crate::settings::Settings;
 /// For how long a process that ends tries to tell others of what it did, and to tidy up.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// How long a statement may take of a call that runs alone.
+const ALONE_TIMEOUT: Duration = Duration::from_hours(1);
+
 /// A frontier in a database.
 #[derive(Debug)]
 pub struct Postgres {
@@ -166,15 +169,21 @@ impl Postgres {
     ) -> Result<(Known, [Vec<Row>; N]), Failure> {
         const SHARED: &str = "SELECT pg_advisory_xact_lock_shared($1)";
         const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
-        const VERSION: &str = "SELECT version FROM @catalog";
+        const VERSION: &str = "SELECT c.version, m.version FROM @catalog c CROSS JOIN LATERAL (\
+            SELECT m.version FROM @migrations m ORDER BY m.version DESC LIMIT 1) m";
         let lock = if is_alone { ALONE } else { SHARED };
         let lock = Statement::new(lock).with(self.shared.lock_key("calls"), Type::INT8);
         // One after the other at the server: all is read when the lock is there.
         let first = [lock, Statement::new(VERSION)].into_iter().chain(asked);
-        let mut answers =
-            session.begin(self.shared.options.statement_timeout, first).await?.into_iter().skip(1);
-        let version = answers.next().unwrap_or_default();
-        let version: i64 = version.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+        // Nobody else can do anything meanwhile, but what is done may be about all there is.
+        let timeout = if is_alone { ALONE_TIMEOUT } else { self.shared.options.statement_timeout };
+        let mut answers = session.begin(timeout, first).await?.into_iter().skip(1);
+        let (mut version, mut steps): (i64, i32) = Default::default();
+        for row in answers.next().unwrap_or_default() {
+            (version, steps) = (row.try_get(0)?, row.try_get(1)?);
+        }
+        // Another version of the program may have changed the tables meanwhile.
+        self.shared.is_known(steps).map_err(Failure::Call)?;
         let known = self.known();
         let known =
             if known.version == version { known } else { self.read_catalog(session, version).await? };

@@ -3,7 +3,7 @@
 use forager_core::time::Interval;
 use serde::Serialize;
 
-use crate::host::{Gate, Honesty, HostSettings, Setting};
+use crate::host::{Gate, Honesty, HostSettings, Learned, Setting};
 use crate::moment::Moment;
 
 /// Something to set for a host.
@@ -52,6 +52,9 @@ pub struct HostView {
     pub is_slow: bool,
     /// What is set for it.
     pub settings: HostSettings,
+    /// All that was learned of it, for an export.
+    #[serde(skip)]
+    pub learned: Learned,
 }
 
 /// Which hosts to list.

@@ -74,18 +74,18 @@ impl Disk {
         let open = |name, memtable| db.keyspace(name, || scanned(memtable)).map_err(failed);
         let disk = Self {
             path: path.to_owned(),
-            meta: open("meta", 16)?,
-            hosts: open("hosts", 8)?,
-            queues: open("queues", 8)?,
-            urls: db.keyspace("urls", || looked_up(32)).map_err(failed)?,
-            log: open("log", 16)?,
-            pages: open("pages", 16)?,
-            host_pages: open("host pages", 16)?,
+            meta: open("meta", 4)?,
+            hosts: open("hosts", 4)?,
+            queues: open("queues", 4)?,
+            urls: db.keyspace("urls", || looked_up(16)).map_err(failed)?,
+            log: open("log", 4)?,
+            pages: open("pages", 4)?,
+            host_pages: open("host pages", 4)?,
             // Whoever frees a memtable of many small rows has to wait: let there be fewer of them.
-            records: db.keyspace("records", || looked_up(16)).map_err(failed)?,
-            events: open("events", 16)?,
-            notes: db.keyspace("notes", || looked_up(16)).map_err(failed)?,
-            fetches: open("fetches", 16)?,
+            records: db.keyspace("records", || looked_up(4)).map_err(failed)?,
+            events: open("events", 4)?,
+            notes: db.keyspace("notes", || looked_up(4)).map_err(failed)?,
+            fetches: open("fetches", 4)?,
             db,
         };
         fs::write(path.join(MADE), []).map_err(|cause| disk.storage(advice(&cause)))?;

@@ -112,11 +112,21 @@ pub(super) fn configure(
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(Duration::from_secs(10));
     }
+    // A machine that is gone answers nothing, and would be waited for for hours.
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(GONE_AFTER);
+    }
+    if !url.contains("keepalives") {
+        config.keepalives_idle(GONE_AFTER / 3).keepalives_interval(GONE_AFTER / 6).keepalives_retries(4);
+    }
     if config.get_application_name().is_none() {
         config.application_name("forager");
     }
     Ok((config, options))
 }
+
+/// A server of which nothing is heard for so long, though it has something to answer, is gone.
+const GONE_AFTER: Duration = Duration::from_secs(30);
 
 fn flag(name: &str, value: &str) -> Result<bool> {
     match value {

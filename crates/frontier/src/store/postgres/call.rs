@@ -166,7 +166,7 @@ impl Postgres {
                 let result = result.map_err(Failure::Call)?;
                 let unlocked = flush::unlocked(&how, &view)?;
                 if unlocked.is_empty() {
-                    let later = view.loaded.advanced(now);
+                    let later = view.loaded.advanced(now, how.is_alone);
                     return if later > now { Err(Failure::Behind(later)) } else { Ok((view, result)) };
                 }
                 loaded = self.lock_and_look_again(session, &how, view.loaded, unlocked).await?;
@@ -239,7 +239,7 @@ impl Postgres {
                 attempt.not_before = later;
                 Ok(())
             }
-            Failure::Unsure => Ok(()),
+            Failure::Unsure => self.shared.pause(attempt, "the connection was lost").await,
             Failure::Database(cause) if is_conflict(&cause) && attempt.failures < MOST_TRIES => {
                 attempt.failures += 1;
                 Ok(())

@@ -46,7 +46,9 @@ pub(super) async fn flush(
     statements.extend(queues::forget(changes));
     statements.extend(records::count(view));
     statements.extend(receipt.map(Receipt::write));
-    let answers = session.commit(&statements).await?;
+    let answers = session.run_all(&statements).await?;
+    // Apart: by now the receipt is written, so that whoever looks for it waits for what becomes of this.
+    session.commit().await?;
     let mut is_news = changes.catalog.is_some();
     for row in refreshed.and_then(|place| answers.get(place)).into_iter().flatten() {
         is_news |= row.try_get::<_, bool>(0)?;

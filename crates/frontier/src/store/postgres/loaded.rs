@@ -162,9 +162,9 @@ impl Loaded {
 
     /// The time that counts for a call that says it is `now`: hosts that it changes may have been changed by one whose
     /// clock is a little ahead, or who did not have to wait as long.
-    pub(super) fn advanced(&self, now: Moment) -> Moment {
-        let locked = self.queues.values().filter(|queue| self.locked.contains(&queue.host));
-        locked.map(|queue| queue.seen.advanced(now)).max().unwrap_or(now)
+    pub(super) fn advanced(&self, now: Moment, is_alone: bool) -> Moment {
+        let held = self.queues.values().filter(|queue| is_alone || self.locked.contains(&queue.host));
+        held.map(|queue| queue.seen.advanced(now)).max().unwrap_or(now)
     }
 }
 

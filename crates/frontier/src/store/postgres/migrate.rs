@@ -56,9 +56,13 @@ pub struct Applied {
 impl Shared {
     /// Refuses a schema that this program does not know, or that is not there yet.
     pub(super) async fn ensure_migrated(&self) -> Result<()> {
-        let schema = &self.options.schema;
         let applied = self.applied().await?;
-        let (found, known) = (applied.last().map_or(0, |last| last.version), newest());
+        self.is_known(applied.last().map_or(0, |last| last.version))
+    }
+
+    /// Whether a schema that has taken so many steps is the one that this program knows.
+    pub(super) fn is_known(&self, found: i32) -> Result<()> {
+        let (schema, known) = (&self.options.schema, newest());
         match found.cmp(&known) {
             std::cmp::Ordering::Equal => Ok(()),
             std::cmp::Ordering::Less if found == 0 => Err(Error::Database {
@@ -148,7 +152,7 @@ impl Shared {
         } else if target == 0 {
             self.clear_away(session).await?;
         }
-        session.commit(&[]).await?;
+        session.commit().await?;
         Ok(step.map(|(migration, _)| *migration))
     }
 

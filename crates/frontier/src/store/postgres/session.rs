@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Error as PgError, Row, Statement as Prepared};
+use tokio_postgres::{Error as PgError, Row};
 
 /// A value of a statement, and its type.
 pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -101,14 +101,10 @@ impl Session {
         Ok(self.run_all(&statements).await?.split_off(2))
     }
 
-    /// Runs the last statements of the transaction and commits, all in one trip. After one that fails the server commits
-    /// nothing, and says so of that one.
-    pub(super) async fn commit(&mut self, last: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, PgError> {
-        let prepared = self.prepare(last).await?;
-        let commit = self.connection().batch_execute("COMMIT");
-        let (answers, ()) = futures_util::future::try_join(self.answers(last, &prepared), commit).await?;
+    pub(super) async fn commit(&mut self) -> Result<(), PgError> {
+        self.connection().batch_execute("COMMIT").await?;
         self.is_open = false;
-        Ok(answers)
+        Ok(())
     }
 
     pub(super) async fn roll_back(&mut self) -> Result<(), PgError> {
@@ -136,26 +132,12 @@ impl Session {
 
     /// Runs statements one after the other, without waiting for the answer of one before the next is sent.
     pub(super) async fn run_all(&self, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, PgError> {
-        let prepared = self.prepare(statements).await?;
-        self.answers(statements, &prepared).await
-    }
-
-    /// The statements as the server knows them; none where it is not to keep them.
-    async fn prepare(&self, statements: &[Statement<'_>]) -> Result<Vec<Prepared>, PgError> {
         let mut prepared = Vec::new();
         for statement in statements.iter().filter(|_| self.prepares) {
             let types: Vec<Type> = statement.values.iter().map(|(_, kind)| kind.clone()).collect();
             let text = self.statements.text(statement.text);
             prepared.push(self.connection().prepare_typed_cached(&text, &types).await?);
         }
-        Ok(prepared)
-    }
-
-    async fn answers(
-        &self,
-        statements: &[Statement<'_>],
-        prepared: &[Prepared],
-    ) -> Result<Vec<Vec<Row>>, PgError> {
         let answers = statements.iter().enumerate().map(|(place, statement)| {
             let prepared = prepared.get(place);
             async move {
@@ -170,7 +152,8 @@ impl Session {
                 }
             }
         });
-        futures_util::future::try_join_all(answers).await
+        // All of them, in order: after one that fails those that follow do too, and only the first says why.
+        futures_util::future::join_all(answers).await.into_iter().collect()
     }
 
     /// Runs several statements as they are.

@@ -75,7 +75,7 @@ impl Postgres {
 
     async fn wake_some(&self, session: &mut Session, now: Moment) -> Result<bool, Failure> {
         const WHICH: &str = "SELECT q.id, q.host FROM @queues q JOIN @hosts h ON h.id = q.host \
-            WHERE q.wake_at <= $1 ORDER BY q.wake_at LIMIT $2 FOR UPDATE OF h SKIP LOCKED";
+            WHERE q.wake_at <= $1 AND q.seen <= $1 ORDER BY q.wake_at LIMIT $2 FOR UPDATE OF h SKIP LOCKED";
         const WAKE: &str = "UPDATE @entries e SET ready = true FROM (SELECT w.id FROM unnest($1::int4[]) q (id) \
                 CROSS JOIN LATERAL (SELECT r.id FROM @entries r WHERE r.queue = q.id AND r.state = 0 AND NOT r.ready \
                     AND r.due <= $2 LIMIT $3) w LIMIT $3) w WHERE e.id = w.id RETURNING 1";

@@ -20,6 +20,9 @@ use crate::moment::Moment;
 /// How many leases that ran out one call takes back.
 const MOST_EXPIRED: i64 = 1000;
 
+/// Of how many collections each is asked for its first queues.
+const MOST_ASKED: usize = 100;
+
 /// How many entries of a host that is claimed are read at first.
 const MOST_READY: usize = 16;
 
@@ -144,10 +147,13 @@ async fn claimable(
 ) -> Result<Vec<Row>, Failure> {
     const OF_KEY: &str = claim!("", " AND q.collection = ANY($1) AND h.key = $3", "$2", " SKIP LOCKED");
     const OF_ONE: &str = claim!("", " AND q.collection = $1", "$2", " SKIP LOCKED");
+    const OF_MANY: &str = claim!("", " AND q.collection = ANY($1)", "$2", " SKIP LOCKED");
     const OF_ALL: &str = claim!("", "", "$1", " SKIP LOCKED");
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
     let limit = (&limit as _, Type::INT8);
     let are_all = collections.len() == call.catalog.rows().collections.len();
+    // So many that asking each takes longer than to step over what others have.
+    let are_many = collections.len() > MOST_ASKED;
     Ok(match (collections, key) {
         ([], _) => Vec::new(),
         (_, Some(key)) => {
@@ -156,6 +162,7 @@ async fn claimable(
         }
         ([only], None) => session.query(OF_ONE, &[(only, Type::INT4), limit]).await?,
         (_, None) if are_all => session.query(OF_ALL, &[limit]).await?,
+        (_, None) if are_many => session.query(OF_MANY, &[(&collections, Type::INT4_ARRAY), limit]).await?,
         (_, None) => of_some(session, collections, count).await?,
     })
 }
