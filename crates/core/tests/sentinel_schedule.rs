@@ -212,8 +212,19 @@ fn settings_out_of_range_are_refused() {
         assert!(serde_json::from_str::<ScheduleConfig>(text).is_err(), "{text}");
     }
     assert!(serde_json::from_str::<ManifestConfig>(r#"{"reserved_percent": 101}"#).is_err());
-    let sentinel: ScheduleConfig = serde_json::from_str(r#"{"max_interval": {"critical": "4h"}}"#).unwrap();
-    assert_eq!(sentinel, ScheduleConfig::sentinel());
+    let read = |text: &str| serde_json::from_str::<ScheduleConfig>(text).unwrap();
+    let by_hand = read(r#"{"max_interval": {"critical": "4h"}}"#);
+    assert_eq!(by_hand.max_interval, ScheduleConfig::sentinel().max_interval);
+    assert_eq!(read(r#"{"preset": "sentinel"}"#), ScheduleConfig::sentinel());
+    let said =
+        read(r#"{"preset": "sentinel", "max_interval": {"critical": "1h", "low": "24h"}, "jitter": 0}"#);
+    let hours = |hours| Some(Interval::hours(hours));
+    let longest = MaxInterval { critical: hours(1), low: hours(24), ..MaxInterval::default() };
+    assert_eq!(
+        (said.max_interval, said.jitter),
+        (longest, Jitter::NONE),
+        "what is said wins over the preset"
+    );
 }
 
 /// An item of a manifest: its number, its risk and when it is due.
@@ -306,7 +317,7 @@ prop_compose! {
     ) -> ScheduleConfig {
         let max = |index: usize| hours[index].map(Interval::hours);
         let max_interval = MaxInterval { low: max(0), medium: max(1), high: max(2), critical: max(3) };
-        ScheduleConfig { jitter: Jitter::new(share).unwrap(), strict_bounds, max_interval }
+        ScheduleConfig { preset: None, jitter: Jitter::new(share).unwrap(), strict_bounds, max_interval }
     }
 }
 

@@ -127,12 +127,20 @@ impl Loaded {
         self.file.as_ref().map_or("built-in defaults".to_owned(), |path| path.display().to_string())
     }
 
+    /// Where a value came from that nobody wrote.
+    fn unwritten(&self, key: &str, value: &str) -> String {
+        let is_of_preset = self.config.sentinel.preset.is_some()
+            && key.starts_with("sentinel.max_interval.")
+            && value != keys::NOT_SET;
+        if is_of_preset { "sentinel.preset".to_owned() } else { "default".to_owned() }
+    }
+
     /// Every value in force, and where it came from.
     pub(crate) fn values(&self) -> anyhow::Result<Vec<Shown>> {
         let tree = serde_json::to_value(&self.config)?;
         let mut shown = Vec::new();
         keys::for_each_value(&tree, &mut |key, value| {
-            let origin = self.layers.origin(key);
+            let origin = self.layers.origin(key).unwrap_or_else(|| self.unwritten(key, value));
             shown.push(Shown { assignment: format!("{key} = {value}"), origin });
         });
         Ok(shown)

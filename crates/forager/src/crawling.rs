@@ -3,28 +3,29 @@
 pub(crate) mod changes;
 pub(crate) mod counts;
 mod hook;
+mod kind;
 pub(crate) mod log;
 pub(crate) mod outlook;
 pub(crate) mod recover;
+mod signals;
 pub(crate) mod teller;
 pub(crate) mod view;
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::clock::Clock;
-use forager_crawl::{CrawlConfig, Crawler, Stop};
+use forager_crawl::{CrawlConfig, Crawler};
 use forager_frontier::Frontier;
-use forager_frontier::catalog::{Catalog, Change};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use forager_frontier::catalog::{Catalog, Change, Kind};
 
+pub(crate) use self::signals::{Signals, StopsAt, with_signals};
 use crate::cli::{AskArgs, FetchArgs, QueuePlace};
 use crate::config::Config;
+use crate::output;
 use crate::store::{Place, Queue};
-use crate::{output, runtime};
 
 /// How often to look again when others make the same changes.
 const MOST_TRIES: u32 = 10;
@@ -64,7 +65,14 @@ impl Crawl {
         };
         let clock = Clock::default();
         let crawler = Crawler::new(frontier.clone(), http, behaviour, clock)?;
-        Ok(Self { config, queue, frontier, crawler, clock })
+        let crawl = Self { config, queue, frontier, crawler, clock };
+        match crawl.take_back().await {
+            Ok(()) => Ok(crawl),
+            Err(cause) => {
+                crawl.close().await?;
+                Err(cause)
+            }
+        }
     }
 
     /// Leaves the queue so that it opens quickly again.
@@ -73,11 +81,16 @@ impl Crawl {
         self.queue.close().await
     }
 
-    /// Has the pages of a collection back that whoever crawled before took and never reported. Where others may be at
-    /// work, nobody can tell theirs from those of the dead: these run out by themselves.
-    pub(crate) async fn reclaim(&self, collection: &str) -> anyhow::Result<()> {
-        if !self.queue.is_shared() {
-            self.frontier.reclaim(collection, self.clock.now()).await?;
+    /// Has the pages back that whoever crawled before took and never reported: of all collections, for a host is kept waiting by
+    /// those of any. Where others may be at work, nobody can tell theirs from those of the dead: these run out by themselves.
+    /// So do those of plain collections, which clients of a server hold, whether it runs or not.
+    async fn take_back(&self) -> anyhow::Result<()> {
+        if self.queue.is_shared() {
+            return Ok(());
+        }
+        let catalog = self.frontier.catalog().await?;
+        for row in catalog.rows().collections.iter().filter(|row| row.spec.kind == Kind::Planned) {
+            self.frontier.reclaim(&row.spec.id, self.clock.now()).await?;
         }
         Ok(())
     }
@@ -164,46 +177,4 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost"
         || host.ends_with(".localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// What people ask of a process while it works.
-#[derive(Clone)]
-pub(crate) struct Signals {
-    /// Whether to stop.
-    pub(crate) stop: watch::Receiver<Stop>,
-    /// Whether to read the configuration again.
-    pub(crate) reload: watch::Receiver<bool>,
-}
-
-/// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once. `on_stop` is told
-/// of it first.
-pub(crate) fn with_signals<T>(
-    on_stop: fn(Stop),
-    work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
-    runtime::wait(async {
-        let (sender, stop) = watch::channel(Stop::No);
-        let (again, reload) = watch::channel(false);
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
-        let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-        let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
-        let listening = tokio::spawn(async move {
-            for asked in [Stop::Drain, Stop::Now] {
-                loop {
-                    tokio::select! {
-                        _ = interrupt.recv() => break,
-                        _ = terminate.recv() => break,
-                        _ = hang_up.recv() => if again.send(true).is_err() { return },
-                    }
-                }
-                on_stop(asked);
-                if sender.send(asked).is_err() {
-                    return;
-                }
-            }
-        });
-        let done = work(Signals { stop, reload }).await;
-        listening.abort();
-        done
-    })?
 }

@@ -4,6 +4,7 @@ mod report;
 mod watchers;
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use forager_core::order::Order;
@@ -61,6 +62,7 @@ fn settings() -> Settings {
 }
 
 async fn show(args: &DemoArgs, frontier: &Arc<Embedded>) -> anyhow::Result<Outcome> {
+    let began = Instant::now();
     let time: Time = Arc::new(RwLock::new(Clock::faster(START, CRAWL_SPEED)));
     let of_server = time.clone();
     let site = demo_site(args.seed);
@@ -80,9 +82,9 @@ async fn show(args: &DemoArgs, frontier: &Arc<Embedded>) -> anyhow::Result<Outco
     report.changes(&demo_site(args.seed), &catches, (start, end))?;
 
     report.policies(&fetched)?;
-    let is_clean = report.politeness(frontier, &running).await?;
+    let is_clean = report.politeness(frontier, &running, start).await?;
     running.stop().await;
-    report.close()?;
+    report.close(began.elapsed())?;
     Ok(if is_clean { Outcome::Complete } else { Outcome::SomeBad })
 }
 

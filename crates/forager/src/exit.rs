@@ -18,6 +18,8 @@ pub(crate) enum Outcome {
     SomeBad,
     /// Every page to start from failed.
     Failed,
+    /// No page to start from may be fetched, which trying again does not change.
+    Forbidden,
     /// It was asked to stop, and did when what was under way was finished.
     Interrupted,
     /// It was asked to stop at once, and did.
@@ -38,6 +40,7 @@ impl Outcome {
         match self {
             Self::Complete => 0,
             Self::SomeBad => 1,
+            Self::Forbidden => WRONG,
             Self::Failed => 9,
             Self::Interrupted => 11,
             Self::Forced => 13,
@@ -48,6 +51,9 @@ impl Outcome {
         }
     }
 }
+
+/// What was asked for is wrong, and stays so.
+const WRONG: u8 = 4;
 
 /// Nothing changes by itself, and it is not what was asked for that is wrong.
 const NEEDS_A_PERSON: u8 = 17;
@@ -73,14 +79,31 @@ impl fmt::Display for NotHad {
 
 impl Error for NotHad {}
 
+/// Whoever read what a crawl writes has gone away.
+#[derive(Debug)]
+pub(crate) struct Deserted;
+
+impl fmt::Display for Deserted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("whoever read the output is gone, so that the crawl was stopped")
+    }
+}
+
+impl Error for Deserted {}
+
+/// An error of writing what a crawl has to tell: a reader that goes away stops it, as a signal does.
+pub(crate) fn stopped_by(error: anyhow::Error) -> anyhow::Error {
+    if is_closed_pipe(&error) { Deserted.into() } else { error }
+}
+
 /// The exit status of a command that failed: 3 if the disk is full, 8 if the queue cannot be had, 17 if it is damaged, 9
-/// if a page cannot be had, 18 if its host is asked too often, 4 if what was asked for is wrong.
+/// if a page cannot be had, 18 if its host is asked too often, 11 if nobody reads the output of a crawl any more, 4 if what was asked for is wrong.
 pub(crate) fn status_of_failure(error: &anyhow::Error) -> u8 {
     let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));
     match error.chain().find_map(status_of_cause) {
         _ if is_full => 3,
         _ if store::is_locked(error) => 8,
-        status => status.unwrap_or(4),
+        status => status.unwrap_or(WRONG),
     }
 }
 
@@ -90,13 +113,16 @@ fn status_of_cause(cause: &(dyn Error + 'static)) -> Option<u8> {
         let outcome = if page.is_rate_limited { Outcome::RateLimited } else { Outcome::Failed };
         return Some(outcome.status());
     }
+    if cause.is::<Deserted>() {
+        return Some(Outcome::Interrupted.status());
+    }
     let queue = match cause.downcast_ref() {
         Some(forager_crawl::Error::Queue(error)) => error,
         _ => cause.downcast_ref::<QueueError>()?,
     };
     Some(match queue {
         QueueError::Damaged { .. } | QueueError::NewerFormat { .. } => NEEDS_A_PERSON,
-        error if error.is_about_input() => 4,
+        error if error.is_about_input() => WRONG,
         _ => 8,
     })
 }

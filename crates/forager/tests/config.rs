@@ -117,6 +117,10 @@ fn a_bad_value_names_its_key_and_line() {
         ),
         ("[sentinel]\njitter = 1.5", "forager.toml:2: sentinel.jitter: 1.5 is not a share"),
         (
+            "[sentinel]\npreset = \"centinel\"",
+            "forager.toml:2: sentinel.preset: unknown variant `centinel`, expected `sentinel`",
+        ),
+        (
             "[manifest]\nreserved_percent = 101",
             "forager.toml:2: manifest.reserved_percent: 101 is not from 0 to 100",
         ),
@@ -197,6 +201,31 @@ fn each_value_knows_where_it_came_from() {
         shown("sentinel.max_interval.critical"),
         "sentinel.max_interval.critical = \"4h\" # environment FORAGER_SENTINEL__MAX_INTERVAL__CRITICAL"
     );
+}
+
+#[test]
+fn a_preset_says_what_is_left_open_and_nothing_else() {
+    let cases = [
+        ("", "preset = (not set) # default", "max_interval.critical = (not set) # default"),
+        (
+            "preset = \"sentinel\"\n",
+            "preset = \"sentinel\" # forager.toml:2",
+            "max_interval.critical = \"4h\" # sentinel.preset",
+        ),
+        (
+            "preset = \"sentinel\"\nmax_interval.critical = \"1h\"\n",
+            "preset = \"sentinel\" # forager.toml:2",
+            "max_interval.critical = \"1h\" # forager.toml:3",
+        ),
+    ];
+    for (keys, preset, critical) in cases {
+        let ran = config("show", &format!("[sentinel]\n{keys}"), &[]);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = ran.stdout.lines().map(words).collect();
+        for want in [preset, critical, "max_interval.low = (not set) # default"] {
+            assert!(lines.contains(&format!("sentinel.{want}")), "{keys}: {want} is not in\n{}", ran.stdout);
+        }
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn kill_and_go_on(field: &Field, paths: &[&str], command: impl Fn() -> Command) 
         wait_until(path, || field.times(HOST, path).len() >= before + 2);
     }
     running.signal("TERM");
-    assert_eq!(running.end().status, 0);
+    assert_eq!(running.end().status, 11);
 
     for path in paths.iter().chain(&["/robots.txt"]) {
         let least = if *path == "/robots.txt" { SignedDuration::from_mins(5) } else { EVERY };
@@ -108,7 +108,7 @@ fn a_run_that_is_hung_up_on_while_it_reads_its_configuration_reads_it_once_more(
     field.wait_for(HOST, 1 + PAGES);
     running.signal("TERM");
     let ran = running.end();
-    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(ran.status, 11, "{ran:?}");
     assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(PAGES, 1), each(2, 1)));
     field.assert_audit();
 }

@@ -44,6 +44,28 @@ fn written(field: &Field) -> BTreeSet<String> {
 }
 
 #[test]
+fn what_a_dead_crawl_had_under_way_keeps_no_other_waiting() {
+    let slow = |_: &forager_site::Asked<'_>| page("Slow", &[]).slow(Duration::from_mins(5));
+    let host = plain_host(HOST, 2).made("/slow/1", slow).made("/slow/2", slow);
+    let field = Field::new(Site::new().host(host));
+    let (first, second) = (field.url(HOST, "/slow/1"), field.url(HOST, "/slow/2"));
+    let running = Started::new(&mut field.queue.command(&["crawl", &first, &second, "--name", "slow"]));
+    field.wait_for(HOST, 2); // as many as a host has at a time
+    running.kill();
+    let watched = field.url(HOST, "/1");
+    let others: [(&[&str], &str); 2] = [
+        (&["crawl", &field.url(HOST, "/"), "--name", "other", "--quiet"], "/"),
+        (&["watch", &watched, "--quiet"], "/1"),
+    ];
+    for (command, path) in others {
+        let before = field.times(HOST, path).len();
+        let running = Started::new(&mut field.queue.command(command));
+        wait_until(path, || field.times(HOST, path).len() > before);
+        running.kill();
+    }
+}
+
+#[test]
 fn one_interrupt_finishes_what_is_under_way() {
     for signal in ["INT", "TERM"] {
         let (host, _) = slow_host(20, Duration::from_millis(300));

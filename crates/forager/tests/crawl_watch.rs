@@ -331,6 +331,29 @@ fn a_run_fetches_all_seeds_and_ends_when_nothing_is_due() {
 }
 
 #[test]
+fn a_run_with_the_preset_comes_back_to_critical_pages_within_four_hours() {
+    const PAGES: usize = 30;
+    let four_hours = jiff::SignedDuration::from_hours(4) + jiff::SignedDuration::from_mins(1);
+    // Without it the random part goes up as often as down, so that some of so many are later.
+    for (preset, is_promised) in [("preset = \"sentinel\"\n", true), ("", false)] {
+        let field = Field::new(Site::new().host(plain_host(HOST, PAGES)));
+        let seed = field.url(HOST, "/");
+        field.configure(&format!(
+            "contact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\n{COLLECTION}[[seeds]]\nurl = {seed:?}\nprofiles = \
+             [\"p\"]\n[[classify.rows]]\npattern = \".\"\nnode = \"LEAF\"\nrisk = \"CRITICAL\"\n[sentinel]\n{preset}"
+        ));
+        let ran = field.run(&["run", "--until-idle", "--out", "pages.jsonl", "--quiet"]);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+        let lines = field.lines("pages.jsonl");
+        assert_eq!(lines.len(), PAGES + 1);
+        let time = |line: &Value, key: &str| line[key].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        let is_in_time = |line: &&Value| time(line, "due").duration_since(time(line, "at")) <= four_hours;
+        let in_time = lines.iter().filter(is_in_time).count();
+        assert_eq!(in_time == lines.len(), is_promised, "{preset:?}: {in_time} of {}", lines.len());
+    }
+}
+
+#[test]
 fn a_run_until_idle_ends_when_all_that_is_left_waits_for_a_person() {
     let field = Field::new(Site::new().host(plain_host(HOST, 1)));
     harvest(&field, "1h", &[HOST]);
@@ -448,6 +471,41 @@ fn what_only_the_queue_has_is_named() {
     assert_eq!(field.run(&["apply", "--prune", "--yes"]).status, 0);
     let ran = field.run(&["run", "--until-idle"]);
     assert!(!ran.stderr.contains("not in the configuration"), "{ran:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let table: [(&str, &[&str]); 5] = [
+        ("a watch that would say nothing for long", &["watch", "--every", "1h", "--quiet"]),
+        ("a run that writes pages", &["run", "--quiet", "--out", "-"]),
+        ("a run that writes changes", &["run", "--quiet", "--changes", "-"]),
+        ("a watch for people", &["watch", "--every", "1s", "--quiet", "--exact"]),
+        ("a watch for programs", &["watch", "--every", "1s", "--quiet", "--exact", "--json"]),
+    ];
+    for (name, command) in table {
+        let visitors = AtomicUsize::new(10);
+        let field = Field::new(Site::new().host(Host::new(HOST).made("/", move |_: &Asked<'_>| {
+            let number = visitors.fetch_add(1, Ordering::SeqCst);
+            Answer::html(format!(
+                "<main><p>So many visitors came here until now: {number} people.</p></main>"
+            ))
+        })));
+        harvest(&field, "1s", &[HOST]);
+        let mut command = field.queue.command(command);
+        if name.starts_with("a watch") {
+            command.arg(field.url(HOST, "/"));
+        }
+        let mut running = Started::new(&mut command);
+        field.wait_for(HOST, 1);
+        running.desert();
+        let ran = running.end();
+        assert_eq!(ran.status, 11, "{name}: {ran:?}");
+        assert_eq!(
+            ran.stderr, "forager: whoever read the output is gone, so that the crawl was stopped\n",
+            "{name}"
+        );
+        field.assert_audit();
+    }
 }
 
 /// A run over a page that changes twice, with a command for each change that does not do well.

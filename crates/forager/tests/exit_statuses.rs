@@ -51,6 +51,7 @@ fn each_status_says_what_happened() {
     let field = field();
     damaged(&field);
     std::fs::write(field.file("wrong.toml"), "[fetch]\nno_such_key = 1\n").unwrap();
+    std::fs::write(field.file("strict.toml"), format!("[fetch]\ncontact = {CONTACT:?}\n")).unwrap();
     std::fs::write(field.file("plain"), "no folder").unwrap();
     let url = |path: &str| field.url(HOST, path);
     let busy = |path: &str| field.url(BUSY, path);
@@ -71,6 +72,11 @@ fn each_status_says_what_happened() {
         ("the start is broken", 9, "crawl {broken}"),
         ("the start is busy", 18, "crawl {busy}"),
         ("the start asks for less", 18, "crawl {busy_start}"),
+        ("robots.txt forbids the start", 4, "crawl {forbids}"),
+        ("robots.txt forbids one start, one is gone", 9, "crawl {forbids} {gone} --name mixed"),
+        ("robots.txt forbids one start", 0, "crawl {forbids} {home} --name some"),
+        ("an address that is refused", 4, "crawl http://127.0.0.1:9/ --config strict.toml"),
+        ("links at an address that is refused", 4, "links http://127.0.0.1:9/ --config strict.toml"),
         ("one start is busy, one gone", 9, "crawl {busy} {gone} --name both"),
         ("robots.txt of the start is busy", 18, "crawl {shut}"),
         ("what is left asks for less", 18, "crawl {busy_home}"),

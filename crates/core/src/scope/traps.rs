@@ -44,7 +44,8 @@ impl Default for Traps {
             // every calendar cost decades of pages.
             first_year: -30,
             last_year: 2,
-            max_per_host: 0,
+            // Weeks of polite fetching: what still has more is endless, or worth saying so.
+            max_per_host: 100_000,
         }
     }
 }

@@ -22,8 +22,10 @@ const FIRST_RETRY: Interval = Interval::hours(1);
 
 /// The settings of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(from = "Written")]
 pub struct ScheduleConfig {
+    /// The preset that says what was left open.
+    pub preset: Option<Preset>,
     /// How much of the interval is random, up or down: 0 turns it off.
     pub jitter: Jitter,
     /// Keep the interval within its bounds after the random part too.
@@ -34,15 +36,54 @@ pub struct ScheduleConfig {
 
 impl Default for ScheduleConfig {
     fn default() -> Self {
-        Self { jitter: Jitter(0.1), strict_bounds: false, max_interval: MaxInterval::default() }
+        Self { preset: None, jitter: Jitter(0.1), strict_bounds: false, max_interval: MaxInterval::default() }
     }
 }
 
 impl ScheduleConfig {
     /// The preset for monitors that must see every critical change within four hours.
     pub fn sentinel() -> Self {
-        let max_interval = MaxInterval { critical: Some(SHORTEST), ..MaxInterval::default() };
-        Self { max_interval, ..Self::default() }
+        Self::default().with(Preset::Sentinel)
+    }
+
+    /// The same settings, where a preset says what they leave open. What they say stays.
+    #[must_use]
+    pub fn with(mut self, preset: Preset) -> Self {
+        let Preset::Sentinel = preset;
+        self.max_interval.critical = self.max_interval.critical.or(Some(SHORTEST));
+        Self { preset: Some(preset), ..self }
+    }
+}
+
+/// Settings that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// Every critical page at least every four hours.
+    Sentinel,
+}
+
+/// The settings as they are written: what a preset adds is not there yet.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Written {
+    preset: Option<Preset>,
+    jitter: Jitter,
+    strict_bounds: bool,
+    max_interval: MaxInterval,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        let ScheduleConfig { preset, jitter, strict_bounds, max_interval } = ScheduleConfig::default();
+        Self { preset, jitter, strict_bounds, max_interval }
+    }
+}
+
+impl From<Written> for ScheduleConfig {
+    fn from(Written { preset, jitter, strict_bounds, max_interval }: Written) -> Self {
+        let written = Self { preset: None, jitter, strict_bounds, max_interval };
+        preset.map_or(written, |preset| written.with(preset))
     }
 }
 

@@ -379,7 +379,7 @@ fn the_years_of_a_calendar_are_counted_from_the_present() {
         assert_eq!(outside(&world, &page(beyond[1]), at_depth(1)), want, "{name}");
     }
     let usual = Traps::default();
-    assert_eq!((usual.first_year, usual.last_year), (-30, 2));
+    assert_eq!((usual.first_year, usual.last_year, usual.max_per_host), (-30, 2, 100_000));
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "YEAR", allow_negative_numbers = true)]
     last_year: Option<i16>,
 
-    /// The most URLs of one host; 0 for any number [default: 0]
+    /// The most URLs of one host; 0 for any number [default: 100000]
     #[arg(long, value_name = "N")]
     max_per_host: Option<u64>,
 

@@ -23,8 +23,9 @@ use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::outlook::Outlook;
-use crate::crawling::view::{Files, Summary, View};
-use crate::crawling::{self, Crawl, Signals, recover, with_signals};
+use crate::crawling::view::{Files, Starts, Summary, View};
+use crate::crawling::{self, Crawl, Signals, StopsAt, recover, with_signals};
+use crate::exit::Deserted;
 use crate::journal::{self, Event, Level};
 use crate::output::{self, Format, Output};
 use crate::store::Queue;
@@ -84,23 +85,26 @@ async fn crawl_job(
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
     let mut view = View::new(files, job.progress.queued, None, Some(outlook));
+    let is_read = args.out.as_deref() == Some(Path::new("-"));
+    let stop = signals.merged(StopsAt { reload: false, deserted: is_read });
     let ended = tokio::select! {
-        ended = crawl.crawler.run(&work, signals.stop.clone(), &mut view) => ended?,
+        ended = crawl.crawler.run(&work, stop, &mut view) => ended?,
         failed = worked::keep_noting(crawl, &job.id) => return Err(failed),
     };
     worked::note(crawl, &job.id).await?;
-    let is_deserted = view.is_deserted();
+    let is_deserted = view.is_deserted() || is_read && *signals.deserted.borrow();
     let summary = if is_deserted { view.leave() } else { view.finish(&signals.stop).await? };
     if is_deserted {
-        output::complain(format_args!("whoever read the output is gone, so that the crawl was stopped"));
+        output::complain(format_args!("{Deserted}"));
     }
     let jobs = crawl.frontier.jobs(crawl.clock.now()).await?;
     let Some(now) = jobs.iter().find(|known| known.id == job.id) else {
         bail!("the job {:?} is gone", job.id)
     };
-    let is_failed = job.progress.done == 0 && summary.good == 0 && !summary.bad_starts.is_empty();
-    let is_refused = if is_failed { summary.are_starts_refused() } else { summary.is_rest_refused() };
-    let end = End::of(ended, now, (is_failed, is_refused));
+    let starts = if job.progress.done == 0 { summary.starts() } else { Starts::Had };
+    let is_refused =
+        if starts == Starts::Had { summary.is_rest_refused() } else { starts == Starts::RateLimited };
+    let end = End::of(ended, now, starts, is_refused);
     Ok(Crawled { job: job.id, end, left: now.progress.queued, summary, place: args.place.flags() })
 }
 
@@ -205,10 +209,9 @@ async fn continued(
     Ok(Job { limits: limits(args), idle, ..job.job })
 }
 
-/// Takes back what whoever crawled before had under way.
+/// Goes on with a job, within the limits of this command.
 async fn go_on(crawl: &Crawl, job: &JobView, continued: Job) -> anyhow::Result<JobView> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    crawl.reclaim(&job.id).await?;
     if job.job != continued {
         let catalog = frontier.catalog().await?;
         let mut spec = catalog.require_collection(&job.id)?.spec.clone();

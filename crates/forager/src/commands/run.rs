@@ -1,11 +1,12 @@
 //! `forager run`
 
+use std::path::Path;
+
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
-use forager_frontier::catalog::{Catalog, Change, Kind};
+use forager_frontier::catalog::{Catalog, Change};
 use forager_frontier::verbs::Target;
 use serde_json::json;
-use tokio::sync::watch;
 
 use super::apply;
 use crate::Outcome;
@@ -13,13 +14,15 @@ use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::crawling::changes::Changes;
 use crate::crawling::view::{Files, View};
-use crate::crawling::{self, Crawl, Signals, with_signals};
+use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
+use crate::exit::{Deserted, stopped_by};
 use crate::journal::{self, Event, Level};
 use crate::words::{counted, named};
 use crate::{output, store};
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let ended = with_signals(journal::stop_asked, async |signals| run_until_told(args, signals).await)?;
+    let ended =
+        with_signals(journal::stop_asked, async |signals| Box::pin(run_until_told(args, signals)).await)?;
     Ok(match ended {
         Ended::Stopped(Stop::Now) => Outcome::Forced,
         Ended::Stuck => {
@@ -68,8 +71,7 @@ async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
     let crawl = Crawl::open(config, &args.place, &args.fetch, &urls, false).await?;
     let entered = async {
         bring_in(args, &crawl).await?;
-        tell_rest(args, &crawl).await?;
-        take_back(&crawl, args.collection.as_deref()).await
+        tell_rest(args, &crawl).await
     };
     match entered.await {
         Ok(()) => Ok(crawl),
@@ -115,27 +117,15 @@ async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::R
         until_done: args.until_idle,
         until_idle: args.until_idle,
     };
-    let asked = signals.stop.clone();
-    let ended = crawl.crawler.run(&work, merged(signals), &mut view).await;
-    view.finish(&asked).await?;
+    let is_read = [&args.out, &args.changes].into_iter().flatten().any(|path| path == Path::new("-"));
+    let stop = signals.merged(StopsAt { reload: true, deserted: is_read });
+    let ended = crawl.crawler.run(&work, stop, &mut view).await;
+    let asked = signals.stop;
+    view.finish(&asked).await.map_err(stopped_by)?;
+    if is_read && *signals.deserted.borrow() {
+        return Err(Deserted.into());
+    }
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
-}
-
-/// Stop signals, and the wish to read the configuration again, as one.
-fn merged(Signals { mut stop, mut reload }: Signals) -> watch::Receiver<Stop> {
-    let (sender, merged) = watch::channel(*stop.borrow());
-    tokio::spawn(async move {
-        loop {
-            let asked = tokio::select! {
-                changed = stop.changed() => if changed.is_ok() { *stop.borrow_and_update() } else { return },
-                changed = reload.changed() => if changed.is_ok() { Stop::Drain } else { return },
-            };
-            if sender.send(asked).is_err() {
-                return;
-            }
-        }
-    });
-    merged
 }
 
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.
@@ -193,15 +183,5 @@ async fn tell_rest(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
         named(rest),
         args.place.flags()
     ));
-    Ok(())
-}
-
-/// Where the queue is ours alone, whoever held pages before is gone.
-async fn take_back(crawl: &Crawl, only: Option<&str>) -> anyhow::Result<()> {
-    let catalog = crawl.frontier.catalog().await?;
-    let planned = catalog.rows().collections.iter().filter(|row| row.spec.kind == Kind::Planned);
-    for row in planned.filter(|row| only.is_none_or(|only| only == row.spec.id)) {
-        crawl.reclaim(&row.spec.id).await?;
-    }
     Ok(())
 }

@@ -1,13 +1,14 @@
 //! `forager watch`
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::order::Order;
 use forager_core::scope::config::{ChangeBy, Reading};
 use forager_core::scope::extent::Kind as ScopeKind;
 use forager_core::scope::{Profile, Seed};
-use forager_core::sentinel::schedule::ScheduleConfig;
+use forager_core::sentinel::schedule::Preset;
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
 use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind, SeedRow};
@@ -19,7 +20,8 @@ use crate::cli::WatchArgs;
 use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
 use crate::crawling::teller::{AN_HOUR, Teller, Told};
-use crate::crawling::{self, Crawl, Signals, with_signals};
+use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
+use crate::exit::{Deserted, stopped_by};
 use crate::journal::{self, Event, Level};
 use crate::output;
 use crate::words::{counted, named};
@@ -29,9 +31,7 @@ const COLLECTION: &str = "watch";
 
 pub(super) fn run(args: &WatchArgs) -> anyhow::Result<Outcome> {
     let mut config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
-    if config.sentinel == ScheduleConfig::default() {
-        config.sentinel = ScheduleConfig::sentinel();
-    }
+    config.sentinel = config.sentinel.with(Preset::Sentinel);
     let ended = with_signals(journal::stop_asked, async |signals| {
         let crawl = Crawl::open(config, &args.place, &args.fetch, &args.urls, false).await?;
         let ended = watch(args, &crawl, signals).await;
@@ -57,17 +57,29 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
     journal::tell(Level::Info, Event::Started, &message, &figures);
     tell_earlier(args, earlier);
     let last = Arc::new(Mutex::new(format!("watching {pages}")));
-    let mut watched =
-        Watched { changes: Some(changes), pages, last: last.clone(), redirects: HashMap::new() };
+    let mut watched = Watched {
+        changes: Some(changes),
+        pages,
+        last: last.clone(),
+        redirects: HashMap::new(),
+        trouble: None,
+    };
     let _teller = Teller::start(AN_HOUR, move || Told {
         line: last.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         figures: json!({}),
     });
     let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
-    let asked = signals.stop.clone();
-    let ended = crawl.crawler.run(&work, signals.stop, &mut watched).await;
+    let stop = signals.merged(StopsAt { reload: false, deserted: true });
+    let ended = crawl.crawler.run(&work, stop, &mut watched).await;
+    let asked = signals.stop;
     if let Some(changes) = watched.changes.take() {
         changes.finish(&asked).await;
+    }
+    if let Some(trouble) = watched.trouble {
+        return Err(stopped_by(anyhow::Error::new(trouble).context("cannot write the changes")));
+    }
+    if *signals.deserted.borrow() {
+        return Err(Deserted.into());
     }
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
@@ -77,7 +89,6 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<FetchUr
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let urls = distinct(&args.urls)?;
     crawl.configure(|catalog| Ok(missing(args, &urls, catalog))).await?;
-    crawl.reclaim(COLLECTION).await?;
     for url in &urls {
         if frontier.entry(COLLECTION, None, url.as_str(), now).await?.is_none() {
             frontier.start(&[Target::Seed(url.as_str().to_owned())], now).await?;
@@ -172,6 +183,8 @@ struct Watched {
     last: Arc<Mutex<String>>,
     /// Where pages redirect to, as far as that was told.
     redirects: HashMap<String, String>,
+    /// Why changes cannot be written any more; nobody would see the next ones.
+    trouble: Option<io::Error>,
 }
 
 impl Watched {
@@ -197,7 +210,7 @@ impl Watcher for Watched {
         if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
             && let Err(cause) = changes.tell(page)
         {
-            output::complain(format_args!("cannot write the changes: {cause}"));
+            self.trouble.get_or_insert(cause);
         }
         journal::page(page);
         if !journal::is_json() {
@@ -209,5 +222,9 @@ impl Watcher for Watched {
         };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) =
             format!("watching {}; looked at {}{next}", self.pages, page.url);
+    }
+
+    fn has_enough(&self) -> bool {
+        self.trouble.is_some()
     }
 }

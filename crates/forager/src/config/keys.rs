@@ -40,6 +40,9 @@ pub(super) fn suggestion(table: &Value, wrong: &str) -> String {
     }
 }
 
+/// What is shown of a key that has no value.
+pub(super) const NOT_SET: &str = "(not set)";
+
 /// Calls `visit` for each value of a configuration, with its key and how it is written.
 pub(super) fn for_each_value(tree: &Value, visit: &mut impl FnMut(&str, &str)) {
     walk("", tree, visit);
@@ -53,7 +56,7 @@ fn walk(key: &str, value: &Value, visit: &mut impl FnMut(&str, &str)) {
                 walk(&format!("{key}[{index}]"), item, visit);
             }
         }
-        Value::Null => visit(key, "(not set)"),
+        Value::Null => visit(key, NOT_SET),
         // Texts, numbers, truth values and lists of them are written alike in JSON and TOML.
         other => visit(key, &other.to_string()),
     }

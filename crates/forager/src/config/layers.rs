@@ -115,12 +115,12 @@ impl Layers {
         }
     }
 
-    /// Where the value of a key came from, for people. A variable sets everything below its key; a
+    /// Where the value of a key was written, for people, if anywhere. A variable sets everything below its key; a
     /// section of the file only what it names.
-    pub(super) fn origin(&self, key: &str) -> String {
+    pub(super) fn origin(&self, key: &str) -> Option<String> {
         let own = self.origins.get(key);
         let above = || self.nearest_origin(key).filter(|origin| matches!(origin, Origin::Variable(_)));
-        own.or_else(above).map_or("default".to_owned(), ToString::to_string)
+        own.or_else(above).map(ToString::to_string)
     }
 
     /// Where a key, or the nearest one above it, was written.

@@ -80,7 +80,7 @@ impl Changes {
         };
         let mut line = serde_json::to_vec(&change)?;
         line.push(b'\n');
-        if let Some(hook) = &self.hook {
+        if let Some(hook) = &mut self.hook {
             hook.tell(line.clone());
         }
         match &mut self.shown {

@@ -15,7 +15,8 @@ use tokio::sync::watch;
 use crate::output;
 use crate::words::counted;
 
-/// How many changes wait for the command before the crawl waits for it too.
+/// How many changes wait for the command. More are left to `forager events`, which has all of them: a crawl waits for
+/// nobody, and its memory has an end.
 const MOST_WAITING: usize = 1000;
 /// How long a command may take for one change. One that hangs would keep all others from being told.
 const LONGEST: Duration = Duration::from_mins(1);
@@ -26,6 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub(super) struct Hook {
     command: String,
     lines: mpsc::SyncSender<Vec<u8>>,
+    /// How many changes found no place to wait.
+    left_out: u64,
     runner: JoinHandle<u64>,
     /// Whether to end without having told everything.
     is_over: Arc<AtomicBool>,
@@ -38,18 +41,28 @@ impl Hook {
         let (of_runner, command) = (is_over.clone(), command.to_owned());
         let text = command.clone();
         let runner = std::thread::spawn(move || tell_all(&text, waiting, &of_runner));
-        Self { command, lines, runner, is_over }
+        Self { command, lines, left_out: 0, runner, is_over }
     }
 
-    /// Hands over a change.
-    pub(super) fn tell(&self, line: Vec<u8>) {
+    /// Hands over a change, if not too many wait already. Never waits itself.
+    pub(super) fn tell(&mut self, line: Vec<u8>) {
         // A runner that is gone has said why.
-        let _ = self.lines.send(line);
+        if let Err(mpsc::TrySendError::Full(_)) = self.lines.try_send(line) {
+            if self.left_out == 0 {
+                output::complain(format_args!(
+                    "{:?} is slower than changes come: {MOST_WAITING} wait for it, and while they do, others are not told to it; \
+                     \"forager events\" has all of them",
+                    self.command
+                ));
+            }
+            self.left_out += 1;
+        }
     }
 
-    /// Waits for the command to have seen every change, or until people have waited long enough.
-    pub(super) async fn finish(self, stop: &watch::Receiver<Stop>) {
-        let Self { command, lines, runner, is_over } = self;
+    /// Waits for the command to have seen every change that it was handed, or until people have waited long enough. Returns how
+    /// many it has not seen.
+    pub(super) async fn finish(self, stop: &watch::Receiver<Stop>) -> u64 {
+        let Self { command, lines, left_out, runner, is_over } = self;
         drop(lines);
         let start = Instant::now();
         let mut was_told = false;
@@ -63,10 +76,12 @@ impl Hook {
             tokio::time::sleep(LOOK_EVERY).await;
         }
         // What went wrong there was told there.
-        if let Ok(untold @ 1..) = runner.join() {
+        let untold = left_out + runner.join().unwrap_or_default();
+        if untold > 0 {
             let changes = counted(untold, "change was", "changes were");
             output::complain(format_args!("{changes} not told to {command:?}; \"forager events\" has them"));
         }
+        untold
     }
 }
 
@@ -142,6 +157,23 @@ mod tests {
         assert!(start.elapsed() < Duration::from_mins(1));
         std::thread::sleep(Duration::from_secs(3));
         assert!(!mark.exists(), "what it started went on");
+    }
+
+    #[tokio::test]
+    async fn a_command_that_is_too_slow_holds_nobody_up() {
+        let places = u64::try_from(MOST_WAITING).unwrap();
+        let mut hook = Hook::new("sleep 600");
+        let (done, is_done) = mpsc::channel();
+        // From a thread of its own: were it held up, it would be so until the command ends.
+        std::thread::spawn(move || {
+            (0..3 * places).for_each(|_| hook.tell(b"line\n".to_vec()));
+            done.send(hook)
+        });
+        let hook = is_done.recv_timeout(Duration::from_mins(1)).unwrap();
+        // One may be with the command already.
+        assert!(hook.left_out >= 2 * places - 1, "{}", hook.left_out);
+        let (_keep, stop) = watch::channel(Stop::Now);
+        assert_eq!(hook.finish(&stop).await, 3 * places);
     }
 
     #[test]

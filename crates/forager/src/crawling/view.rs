@@ -15,9 +15,9 @@ use tokio::sync::watch;
 
 use super::changes::Changes;
 use super::counts::{Shared, is_failed};
-use super::log;
 use super::outlook::Outlook;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
+use super::{kind, log};
 use crate::{journal, output};
 
 /// Where the lines of a crawl go.
@@ -70,7 +70,7 @@ pub(crate) struct Summary {
     pub(crate) bytes: u64,
     /// Pages that had changed.
     pub(crate) changed: u64,
-    /// How many pages came to what.
+    /// How many pages came to what, by its kind; `--out` has the words for each.
     pub(crate) outcomes: BTreeMap<String, u64>,
     /// Why links were not followed and pages not fetched, and how many.
     pub(crate) skipped: BTreeMap<String, u64>,
@@ -86,6 +86,12 @@ pub(crate) struct Summary {
     /// How many of all of them were not refused by a host that is asked too often.
     #[serde(skip)]
     broken_starts: u64,
+    /// How many were.
+    #[serde(skip)]
+    refused_starts: u64,
+    /// How many of those that were not may never be fetched.
+    #[serde(skip)]
+    forbidden_starts: u64,
     /// Pages that were given up because their host is asked too often, and for any other reason that may pass.
     #[serde(skip)]
     refused: u64,
@@ -93,10 +99,30 @@ pub(crate) struct Summary {
     broken: u64,
 }
 
+/// What became of the pages to start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Starts {
+    /// Some of them, or pages that they led to, were had.
+    Had,
+    /// None was; hosts refused all of them because they are asked too often.
+    RateLimited,
+    /// None was, nor ever will be: robots.txt forbids them, or their addresses may not be connected to.
+    Forbidden,
+    /// None was.
+    Failed,
+}
+
 impl Summary {
-    /// Whether all pages to start from that failed were refused by hosts that are asked too often.
-    pub(crate) fn are_starts_refused(&self) -> bool {
-        self.broken_starts == 0
+    pub(crate) fn starts(&self) -> Starts {
+        if self.good > 0 || self.bad_starts.is_empty() {
+            return Starts::Had;
+        }
+        match (self.broken_starts, self.forbidden_starts) {
+            (0, _) => Starts::RateLimited,
+            // One that was refused for now may be had another time.
+            (broken, forbidden) if broken == forbidden && self.refused_starts == 0 => Starts::Forbidden,
+            _ => Starts::Failed,
+        }
     }
 
     /// Whether that is so of all pages that were given up.
@@ -109,6 +135,11 @@ impl Summary {
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
+
+/// How many kinds of outcome are counted one by one: servers may answer with any status, libraries name any error.
+const MOST_OUTCOMES: usize = 100;
+/// What the others are counted as.
+const OTHER: &str = "other";
 
 /// How many pages to start from are named when they fail.
 const NAMED: usize = 10;
@@ -218,7 +249,10 @@ impl View {
         summary.bytes += page.wire_bytes;
         summary.changed += u64::from(page.changed);
         summary.problems += page.problems.len() as u64;
-        *summary.outcomes.entry(in_words(page)).or_default() += 1;
+        let outcomes = &mut summary.outcomes;
+        let outcome = kind::of(page);
+        let is_known = outcomes.contains_key(&outcome) || outcomes.len() < MOST_OUTCOMES;
+        *outcomes.entry(if is_known { outcome } else { OTHER.to_owned() }).or_default() += 1;
         if let Some(not_fetched) = page.not_fetched {
             *summary.skipped.entry(not_fetched.to_string()).or_default() += 1;
         }
@@ -227,15 +261,21 @@ impl View {
         }
         summary.good += u64::from(!is_failed(page) && page.status.is_some_and(|s| s < 300 || s == 304));
         let is_over = page.outcome != Some(Outcome::Again);
-        summary.broken_starts +=
-            u64::from(page.depth == 0 && is_over && is_failed(page) && !page.is_rate_limited);
+        let is_bad_start = page.depth == 0 && is_over && is_failed(page);
+        if is_bad_start {
+            let is_forbidden =
+                matches!(page.not_fetched, Some(NotFetched::Robots | NotFetched::AddressRefused));
+            summary.broken_starts += u64::from(!page.is_rate_limited);
+            summary.refused_starts += u64::from(page.is_rate_limited);
+            summary.forbidden_starts += u64::from(is_forbidden && !page.is_rate_limited);
+        }
         if page.outcome == Some(Outcome::Failed) && may_pass(page) {
             // A single page that answers 503 may as well be broken; 429 is about how often it is asked for.
             let given_up = if page.status == Some(429) { &mut summary.refused } else { &mut summary.broken };
             *given_up += 1;
         }
-        if page.depth == 0 && is_over && is_failed(page) && summary.bad_starts.len() < NAMED {
-            let why = page.error.clone().unwrap_or_else(|| in_words(page));
+        if is_bad_start && summary.bad_starts.len() < NAMED {
+            let why = page.error.clone().unwrap_or_else(|| kind::of(page));
             summary.bad_starts.push(format!("{}: {why}", page.url));
         }
         self.counts.get().page(page);
@@ -338,18 +378,6 @@ fn may_pass(page: &PageLine) -> bool {
 
 fn is_skipped(action: Action) -> bool {
     matches!(action, Action::Ignored | Action::Invalid | Action::Removed)
-}
-
-/// What a fetch came to, in few words.
-fn in_words(page: &PageLine) -> String {
-    if let Some(not_fetched) = page.not_fetched {
-        return not_fetched.to_string();
-    }
-    match (page.status, &page.error) {
-        (Some(status), None) => status.to_string(),
-        (_, Some(error)) => error.clone(),
-        (None, None) => "nothing".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use forager_core::select::{SelectConfig, Selector};
 use forager_core::sentinel::Risk;
@@ -11,15 +12,19 @@ use forager_crawl::audit::Auditor;
 use forager_crawl::{NotFetched, PageLine};
 use forager_frontier::{Embedded, Frontier as _};
 use forager_site::demo::CRAWL_DELAY;
-use forager_site::{Running, Site, checks};
+use forager_site::{Running, Seen, Site, checks};
 use jiff::{SignedDuration, Timestamp};
 
 use super::watchers::{Catches, Order};
+use super::{CRAWL_SPEED, WATCH_SPEED};
 use crate::output::{Format, Output};
 use crate::store;
 
 /// How many lines of a kind are shown.
 const SHOWN: usize = 12;
+
+/// By how much a request may arrive later than it was sent, on a machine that has much else to do.
+const LATENESS: SignedDuration = SignedDuration::from_millis(100);
 
 pub(super) struct Report {
     output: Output,
@@ -166,6 +171,7 @@ impl Report {
         &mut self,
         frontier: &Arc<Embedded>,
         running: &Running,
+        watched_from: Timestamp,
     ) -> anyhow::Result<bool> {
         self.title("Was it polite?")?;
         let files = |key: &str| store::block_on(frontier.noted(&[key.to_owned()])).ok()?.pop().flatten();
@@ -186,28 +192,43 @@ impl Report {
         for violation in &audit.violations {
             self.output.text(&format!("  NOT AS AGREED: {}: {}", violation.url, violation.what))?;
         }
-        let rule = |host: &str| checks::Rule {
-            limit: if host == "slow.demo" { 1 } else { 2 },
-            gap: if host == "slow.demo" { CRAWL_DELAY } else { SignedDuration::from_secs(2) },
-            tolerance: SignedDuration::from_secs(2),
-        };
         let seen = running.log().snapshot();
-        let impolite = checks::politeness(&seen, rule).len();
+        let impolite = impolite(&seen, watched_from);
+        for violation in impolite.iter().take(SHOWN) {
+            self.output.text(&format!("  NOT AS AGREED, by the log of the servers: {violation}"))?;
+        }
         self.output.text(&format!(
-            "  by our own log: {} fetches, {} not as agreed; by the log of the servers: {} requests, {impolite} not as agreed",
+            "  by our own log: {} fetches, {} not as agreed; by the log of the servers: {} requests, {} not as agreed",
             audit.hosts.iter().map(|host| host.fetches).sum::<u64>(),
             audit.violations.len(),
             seen.len(),
+            impolite.len(),
         ))?;
-        Ok(audit.violations.is_empty())
+        Ok(audit.violations.is_empty() && impolite.is_empty())
     }
 
-    pub(super) fn close(&mut self) -> anyhow::Result<()> {
+    pub(super) fn close(&mut self, took: Duration) -> anyhow::Result<()> {
         self.output.text("")?;
+        self.output.text(&format!("All of this took {:.1} s.", took.as_secs_f64()))?;
         self.output
             .text("Now one of your own:  forager crawl https://www.example.org/ --contact you@example.org")?;
         self.output.flush()
     }
+}
+
+/// What the servers have to complain of. The clock goes faster from `watched_from` on, and so does what a moment of ours is
+/// on it.
+fn impolite(seen: &[Seen], watched_from: Timestamp) -> Vec<checks::Violation> {
+    let (watched, crawled): (Vec<Seen>, Vec<Seen>) =
+        seen.iter().cloned().partition(|seen| seen.arrived >= watched_from);
+    let of = |seen: &[Seen], speed: u32| {
+        checks::politeness(seen, |host| checks::Rule {
+            limit: if host == "slow.demo" { 1 } else { 2 },
+            gap: if host == "slow.demo" { CRAWL_DELAY } else { SignedDuration::from_secs(2) },
+            tolerance: LATENESS * i32::try_from(speed).unwrap_or(i32::MAX),
+        })
+    };
+    [of(&crawled, CRAWL_SPEED), of(&watched, WATCH_SPEED)].concat()
 }
 
 fn words(page: &PageLine) -> String {
@@ -230,4 +251,42 @@ fn shortened(line: &str) -> String {
 fn hours(length: SignedDuration) -> String {
     let minutes = length.as_mins();
     format!("{}h {:02}m", minutes / 60, minutes % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpStream};
+
+    use forager_frontier::{Options, Settings};
+    use forager_site::{Server, demo_site};
+
+    use super::*;
+
+    /// Asks for a page without a word of robots.txt, and without a pause.
+    fn ask(address: SocketAddr, host: &str) {
+        let mut connection = TcpStream::connect(address).unwrap();
+        let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        connection.write_all(head.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_only_the_servers_have_seen_counts_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let frontier = Embedded::open(folder.path(), Settings::default(), Options::default()).unwrap();
+        let frontier = Arc::new(frontier);
+        for (requests, is_polite) in [(1, true), (40, false)] {
+            let running = Server::start(demo_site(1), Timestamp::now).await.unwrap();
+            let (host, address) = ("shop.demo", running.addresses()["shop.demo"]);
+            let asking = tokio::task::spawn_blocking(move || (0..requests).for_each(|_| ask(address, host)));
+            asking.await.unwrap();
+            let mut report = Report { output: Output::new(Format::Table, &[]) };
+            let verdict = report.politeness(&frontier, &running, Timestamp::MAX).await.unwrap();
+            assert_eq!(verdict, is_polite, "{requests} requests");
+            running.stop().await;
+        }
+    }
 }

@@ -236,6 +236,11 @@ impl Started {
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
+    /// Reads no more of what it writes.
+    pub(crate) fn desert(&mut self) {
+        drop(self.0.stdout.take());
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn end(mut self) -> Ran {

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::Crawled;
 use crate::Outcome;
-use crate::crawling::view::Summary;
+use crate::crawling::view::{Starts, Summary};
 use crate::output;
 use crate::words::counted;
 
@@ -21,6 +21,8 @@ pub(super) enum End {
     Done,
     /// Every page to start from failed.
     Failed,
+    /// No page to start from may be fetched.
+    Forbidden,
     /// All that was not had was refused by hosts that are asked too often.
     RateLimited,
     /// What is left waits for a person.
@@ -37,12 +39,13 @@ pub(super) enum End {
 
 impl End {
     /// How a crawl of this job ended.
-    pub(super) fn of(ended: Ended, job: &JobView, (is_failed, is_refused): (bool, bool)) -> Self {
+    pub(super) fn of(ended: Ended, job: &JobView, starts: Starts, is_refused: bool) -> Self {
         match ended {
             Ended::Stopped(stop) => Self::Stopped(stop),
             _ if job.progress.queued > 0 && job.job.finished.is_some() => Self::at_limit(job),
             _ if is_refused => Self::RateLimited,
-            _ if is_failed => Self::Failed,
+            _ if starts == Starts::Forbidden => Self::Forbidden,
+            _ if starts == Starts::Failed => Self::Failed,
             Ended::Stuck => Self::Stuck,
             Ended::Done => Self::Done,
         }
@@ -63,6 +66,7 @@ impl End {
         match self {
             Self::Done | Self::Pages(_) => Outcome::Complete,
             Self::Failed => Outcome::Failed,
+            Self::Forbidden => Outcome::Forbidden,
             Self::RateLimited => Outcome::RateLimited,
             Self::Stuck => Outcome::Stuck,
             Self::Stopped(Stop::Now) => Outcome::Forced,
@@ -80,7 +84,7 @@ impl End {
             left => format!("{} left", counted(*left, "page is", "pages are")),
         };
         match self {
-            Self::Failed => {
+            Self::Failed | Self::Forbidden => {
                 output::complain(format_args!("nothing could be fetched, for {self}:"));
                 name_starts(summary);
             }
@@ -127,6 +131,7 @@ impl fmt::Display for End {
         match self {
             Self::Done => f.write_str("done"),
             Self::Failed => f.write_str("every page to start from failed"),
+            Self::Forbidden => f.write_str("no page to start from may be fetched"),
             Self::RateLimited => f.write_str("what is missing was refused by hosts that are asked too often"),
             Self::Stuck => f.write_str("what is left waits for a person"),
             Self::Stopped(Stop::Now) => f.write_str("stopped at once"),

@@ -1,0 +1,115 @@
+//! What stops a crawl: people, a configuration to be read again, and a reader who has gone away.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
+
+use anyhow::Context as _;
+use forager_crawl::Stop;
+use tokio::io::Interest;
+use tokio::net::unix::pipe;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::runtime;
+
+/// What people ask of a process while it works.
+#[derive(Clone)]
+pub(crate) struct Signals {
+    /// Whether to stop.
+    pub(crate) stop: watch::Receiver<Stop>,
+    /// Whether to read the configuration again.
+    pub(crate) reload: watch::Receiver<bool>,
+    /// Whether whoever read standard output has gone away.
+    pub(crate) deserted: watch::Receiver<bool>,
+}
+
+/// What else stops a crawl, besides those who say so.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StopsAt {
+    /// The wish to read the configuration again.
+    pub(crate) reload: bool,
+    /// That nobody reads standard output any more, where that is what the crawl is for.
+    pub(crate) deserted: bool,
+}
+
+impl Signals {
+    /// All that stops a crawl, as one.
+    pub(crate) fn merged(&self, at: StopsAt) -> watch::Receiver<Stop> {
+        let Self { mut stop, mut reload, mut deserted } = self.clone();
+        let (sender, merged) = watch::channel(*stop.borrow());
+        tokio::spawn(async move {
+            loop {
+                let (changed, asked) = tokio::select! {
+                    changed = stop.changed() => (changed, *stop.borrow_and_update()),
+                    changed = reload.changed(), if at.reload => (changed, Stop::Drain),
+                    changed = deserted.changed(), if at.deserted => (changed, Stop::Drain),
+                };
+                if changed.is_err() || sender.is_closed() {
+                    return;
+                }
+                // Whoever wants it to stop at once has the last word.
+                if *sender.borrow() != Stop::Now {
+                    sender.send_replace(asked);
+                }
+            }
+        });
+        merged
+    }
+}
+
+/// Waits until whoever read standard output has gone away. Where that is no pipe, nobody knows.
+async fn reader_gone() -> io::Result<()> {
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    if !output.metadata()?.file_type().is_fifo() {
+        return std::future::pending().await;
+    }
+    // The end that is written to has an error when the other one is closed. Nothing is written here, so that it may stay as it is:
+    // whoever shares it does not expect a pipe that is never waited for.
+    pipe::Sender::from_file_unchecked(output)?.ready(Interest::ERROR).await.map(|_| ())
+}
+
+/// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once. `on_stop` is told
+/// of it first.
+pub(crate) fn with_signals<T>(
+    on_stop: fn(Stop),
+    work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    runtime::wait(async {
+        let (sender, stop) = watch::channel(Stop::No);
+        let (again, reload) = watch::channel(false);
+        let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
+        let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+        let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+        let listening = tokio::spawn(async move {
+            for asked in [Stop::Drain, Stop::Now] {
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => break,
+                        _ = terminate.recv() => break,
+                        _ = hang_up.recv() => if again.send(true).is_err() { return },
+                    }
+                }
+                on_stop(asked);
+                if sender.send(asked).is_err() {
+                    return;
+                }
+            }
+        });
+        let (leave, deserted) = watch::channel(false);
+        let reading = tokio::spawn(async move {
+            // Who cannot be watched is noticed when something is written.
+            if reader_gone().await.is_ok() {
+                leave.send_replace(true);
+            }
+            // Whoever waits for it would take its end for the end of all.
+            std::future::pending::<()>().await;
+            drop(leave);
+        });
+        let done = work(Signals { stop, reload, deserted }).await;
+        listening.abort();
+        reading.abort();
+        done
+    })?
+}
