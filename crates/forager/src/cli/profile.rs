@@ -231,7 +231,7 @@ pub(crate) enum ProfileCommand {
     /// Show profiles with every setting
     #[command(after_long_help = r#"Example:
   $ forager profile show daily
-  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":-30,"lastYear":2,"maxPerHost":0},"sortQuery":false,"stripParams":[],"reading":{"sitemaps":true,"respectNofollow":false,"respectMetaRobots":true,"change":"content","content":null}}"#)]
+  {"id":"daily","collection":"news","enabled":true,"order":"hierarchy","scope":"domain","depth":2,"hopsOffDomain":0,"every":"24h","length":null,"include":[],"exclude":[],"schemes":["http","https"],"maxUrlLength":8192,"traps":{"maxSegments":32,"maxRepeats":3,"maxSequences":2,"maxParams":32,"sessionIds":true,"firstYear":-30,"lastYear":2,"maxPerHost":100000},"sortQuery":false,"stripParams":[],"reading":{"sitemaps":true,"respectNofollow":false,"respectMetaRobots":true,"change":"content","content":null}}"#)]
     Show(NamesArgs),
     /// Enable profiles: their URLs are handed out again
     #[command(after_long_help = r#"Example:
