@@ -80,7 +80,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durability: Durability::default(), cache_bytes: 16 * 1024 * 1024 }
+        Self { durability: Durability::default(), cache_bytes: 32 * 1024 * 1024 }
     }
 }
 
