@@ -15,6 +15,16 @@ impl Places {
         }
     }
 
+    /// How many are under way.
+    pub(crate) fn count(&self) -> usize {
+        self.0.iter().flatten().count()
+    }
+
+    /// Those that are under way.
+    pub(crate) fn tokens(&self) -> Vec<Token> {
+        self.0.iter().flatten().copied().collect()
+    }
+
     /// The place of a page, from 1 on, which is free now; 0 if it has none.
     pub(crate) fn leave(&mut self, token: Token) -> usize {
         let Some(index) = self.0.iter().position(|place| *place == Some(token)) else { return 0 };

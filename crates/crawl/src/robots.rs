@@ -200,7 +200,9 @@ impl Office {
             Err(missed) => {
                 let copy = of_answer(&missed.outcome, previous, now);
                 if missed.refused.is_some() {
-                    return Ok(Some(Asked { copy, refused: missed.refused, requests: Vec::new() }));
+                    // Whoever redirected there was asked all the same.
+                    let requests = self.write_down(&origin, requests, Vec::new()).await?;
+                    return Ok(Some(Asked { copy, refused: missed.refused, requests }));
                 }
                 copy
             }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use forager_core::time::Interval;
 use forager_fetch::http::{Http, HttpConfig};
 use forager_frontier::Frontier;
-use forager_frontier::entry::Token;
 use forager_frontier::verbs::{Completed, LeaseAnswer, LeaseRequest, Leased, Nothing, Outcome, Report};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
@@ -118,8 +117,8 @@ impl Crawler {
                 return Ok(Ended::Stopped(asked));
             }
             let nothing = if asked == Stop::No { shift.take_up().await? } else { None };
-            watcher.under_way(shift.under_way.len());
-            if shift.under_way.is_empty() {
+            watcher.under_way(shift.under_way.count());
+            if shift.under_way.count() == 0 {
                 match (asked, &nothing) {
                     (Stop::Drain | Stop::Now, _) => return Ok(Ended::Stopped(asked)),
                     (_, Some(Nothing::Empty)) if work.until_done => return Ok(Ended::Done),
@@ -145,9 +144,8 @@ impl Crawler {
 struct Shift<'c> {
     crawler: &'c Crawler,
     work: &'c Work,
-    under_way: Vec<Token>,
-    /// Which of the places for fetches are taken, and by whom.
-    places: Places,
+    /// What is under way, and in which places.
+    under_way: Places,
     visits: JoinSet<()>,
     sender: mpsc::UnboundedSender<Over>,
     over: mpsc::UnboundedReceiver<Over>,
@@ -169,8 +167,7 @@ impl<'c> Shift<'c> {
         Self {
             crawler,
             work,
-            under_way: Vec::new(),
-            places: Places::default(),
+            under_way: Places::default(),
             visits: JoinSet::new(),
             sender,
             over,
@@ -189,16 +186,16 @@ impl<'c> Shift<'c> {
             return Ok(());
         }
         self.hold_on_at = Interval::from_secs_f64(hold.as_secs_f64() / 3.0).after(now);
-        if !self.under_way.is_empty() {
+        if self.under_way.count() > 0 {
             // Of what is lost all the same, the report will be refused.
-            self.crawler.frontier.extend(&self.under_way, hold, now).await?;
+            self.crawler.frontier.extend(&self.under_way.tokens(), hold, now).await?;
         }
         Ok(())
     }
 
     /// Leases as much as may be under way, and sets out. Says why there is nothing, if there is nothing.
     async fn take_up(&mut self) -> Result<Option<Nothing>> {
-        let free = self.crawler.config.at_once.saturating_sub(self.under_way.len());
+        let free = self.crawler.config.at_once.saturating_sub(self.under_way.count());
         if free == 0 {
             return Ok(None);
         }
@@ -226,8 +223,7 @@ impl<'c> Shift<'c> {
     fn set_out(&mut self, leased: Leased, round: Round) {
         let options = self.options.get(&leased.collection, leased.seed.as_deref());
         let (visitor, sender) = (self.crawler.visitor.clone(), self.sender.clone());
-        self.under_way.push(leased.token);
-        self.places.take(leased.token);
+        self.under_way.take(leased.token);
         self.visits.spawn(async move {
             let turn = visitor.visit(&leased, round, &options).await;
             // Whoever would read this is gone only when the crawl has ended.
@@ -248,8 +244,7 @@ impl<'c> Shift<'c> {
         let mut failed = None;
         let (mut reports, mut lines, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         for over in std::mem::take(&mut self.finished) {
-            self.under_way.retain(|token| *token != over.leased.token);
-            let worker = self.places.leave(over.leased.token);
+            let worker = self.under_way.leave(over.leased.token);
             match over.turn {
                 Err(cause) => failed = failed.or(Some(cause)),
                 Ok(Turn::Reported(visited)) => {
@@ -281,7 +276,7 @@ impl<'c> Shift<'c> {
 
     /// Waits for something to do.
     async fn wait(&mut self, nothing: Option<Nothing>, stop: &mut watch::Receiver<Stop>) {
-        if self.may_have_more && self.under_way.len() < self.crawler.config.at_once {
+        if self.may_have_more && self.under_way.count() < self.crawler.config.at_once {
             // What was just handed out may not have been all; asking again costs little.
             self.may_have_more = false;
             return;
@@ -291,7 +286,7 @@ impl<'c> Shift<'c> {
             Nothing::Blocked { until } => until,
             Nothing::Empty => None,
         });
-        let is_free = self.under_way.len() < self.crawler.config.at_once;
+        let is_free = self.under_way.count() < self.crawler.config.at_once;
         let alarm = async {
             match until {
                 Some(until) => self.crawler.clock.sleep_until(until.timestamp()).await,
@@ -303,7 +298,7 @@ impl<'c> Shift<'c> {
             _ = stop.changed() => {}
             _ = self.arrivals.changed(), if is_free => {}
             () = alarm, if is_free => {}
-            () = self.crawler.clock.sleep_until(self.hold_on_at), if !self.under_way.is_empty() => {}
+            () = self.crawler.clock.sleep_until(self.hold_on_at), if self.under_way.count() > 0 => {}
         }
     }
 
@@ -315,13 +310,10 @@ impl<'c> Shift<'c> {
         let (frontier, now) = (&self.crawler.frontier, self.crawler.clock.now());
         // Whoever was asked was asked, though nobody waited for the answer.
         frontier.note(&self.crawler.visitor.take_unreported(), now).await?;
-        frontier.release(&std::mem::take(&mut self.under_way), now).await?;
+        frontier.release(&std::mem::take(&mut self.under_way).tokens(), now).await?;
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;
 
 /// Tells of requests for robots.txt.
 fn tell_robots(watcher: &mut dyn Watcher, robots: Vec<PageLine>, worker: usize) {
@@ -359,3 +351,6 @@ fn tell(
     };
     watcher.page(&line, &found);
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,25 +102,17 @@ impl Visitor {
             keep_from(report, line, not_fetched, &found, &url);
             return Ok(Turn::Reported(visited));
         }
-        let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
-        // Rules that have run out while the page waited may have been read anew by another.
-        let Some(at) = at.filter(|at| *at < found.expires) else {
+        let Some(mut answer) = self.send((&url, leased), line, (round, found.expires)).await else {
             return Ok(Turn::Spent(visited.robots));
         };
-        line.at = at;
-        self.note_sent(leased, &url, line);
-        let mut answer = self.http.get(&request(&url, leased)).await;
         if let Err(cause @ Failure::Closed { reused: true, .. }) = &answer {
             // The server had closed the connection meanwhile, and says nothing about the page by that. Whether it has seen
             // the request nobody knows: so it counts, and the next one keeps its distance.
-            self.log_unanswered(leased, line, cause).await?;
-            let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
-            let Some(at) = at.filter(|at| *at < found.expires) else {
+            self.log_unanswered(leased, cause).await?;
+            let Some(again) = self.send((&url, leased), line, (round, found.expires)).await else {
                 return Ok(Turn::Spent(visited.robots));
             };
-            line.at = at;
-            self.note_sent(leased, &url, line);
-            answer = self.http.get(&request(&url, leased)).await;
+            answer = again;
         }
         if wants_rest(&answer) {
             self.pace.rest(url.host());
@@ -153,6 +145,20 @@ impl Visitor {
         Ok(Turn::Reported(visited))
     }
 
+    /// Sends a request when it is its turn; none if its host wants to rest, or the rules have run out meanwhile: they may
+    /// have been read anew by another.
+    async fn send(
+        &self,
+        (url, leased): (&FetchUrl, &Leased),
+        line: &mut PageLine,
+        (round, expires): (Round, Timestamp),
+    ) -> Option<std::result::Result<Response, Failure>> {
+        let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
+        line.at = at.filter(|at| *at < expires)?;
+        self.note_sent(leased, url, line);
+        Some(self.http.get(&request(url, leased)).await)
+    }
+
     /// Keeps in mind that a request was sent, until its page is reported.
     fn note_sent(&self, leased: &Leased, url: &FetchUrl, line: &PageLine) {
         let Terms { least_gap, most_in_flight } = leased.terms;
@@ -171,11 +177,10 @@ impl Visitor {
     }
 
     /// Writes down a request that came to nothing and is sent once more. Its page has no line for it.
-    async fn log_unanswered(&self, leased: &Leased, line: &PageLine, cause: &Failure) -> Result<()> {
+    async fn log_unanswered(&self, leased: &Leased, cause: &Failure) -> Result<()> {
         let row = self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&leased.token);
         let ended = self.clock.now();
         let row = row.map(|row| FetchRow {
-            started: Moment::of(line.at),
             ended: Moment::of(ended),
             collection: String::new(),
             result: cause.to_string(),

@@ -309,3 +309,38 @@ fn all_that_is_due_at_once_is_woken() {
         schema.is_sound().await;
     });
 }
+
+/// Some of few collections, and some of many: what others are at is passed over, and nothing else is.
+#[test]
+fn a_claim_over_some_collections_finds_what_is_free_in_each() {
+    for count in [3, 150] {
+        let url = new_database();
+        let schema = InSchema::at(&url);
+        let store = schema.connect(impolite());
+        apart(async move {
+            let now = start().timestamp();
+            let names: Vec<String> = (0..count).map(|number| format!("c{number}")).collect();
+            for name in &names {
+                let plain = Change::AddCollection(CollectionSpec::new(name, Kind::Plain));
+                store.configure(&[plain], now).await.unwrap();
+                let items = ["a", "b"]
+                    .map(|host| Item { url: format!("https://{host}.example/"), ..Item::default() });
+                let put = Put { collection: name.clone(), items: items.into() };
+                store.put(&[put], now).await.unwrap();
+            }
+            store.configure(&[Change::EnableCollection("c0".to_owned(), false)], now).await.unwrap();
+            // Somebody is at the first queue of each.
+            let holder = client(&url).await;
+            let hold = "BEGIN; SELECT 1 FROM @.hosts WHERE key = 'a.example' FOR UPDATE";
+            holder.batch_execute(&hold.replace('@', &schema.options.schema)).await.unwrap();
+            let all = LeaseRequest { max: count - 1, ..LeaseRequest::default() };
+            let leased = store.lease(&all, now).await.unwrap().leased;
+            let found: BTreeSet<String> = leased.iter().map(|leased| leased.collection.clone()).collect();
+            let hosts: BTreeSet<String> = leased.into_iter().map(|leased| leased.host).collect();
+            assert_eq!(found, names[1..].iter().cloned().collect(), "of {count}");
+            assert_eq!(hosts, BTreeSet::from(["b.example".to_owned()]), "of {count}");
+            holder.batch_execute("ROLLBACK").await.unwrap();
+            schema.is_sound().await;
+        });
+    }
+}

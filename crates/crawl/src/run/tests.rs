@@ -2,6 +2,7 @@
 
 use forager_core::scope::Profile;
 use forager_frontier::catalog::Limits;
+use forager_frontier::entry::Token;
 use forager_frontier::verbs::NewJob;
 use forager_frontier::{Memory, Settings};
 
@@ -42,7 +43,7 @@ async fn a_turn_that_fails_does_not_take_others_along() {
     for (number, leased) in leased.into_iter().enumerate() {
         let failure = || forager_frontier::Error::Configuration(format!("failure {number}"));
         let turn = if number == 1 { Ok(reported(&leased)) } else { Err(failure().into()) };
-        shift.under_way.push(leased.token);
+        shift.under_way.take(leased.token);
         shift.finished.push(Over { leased, turn });
     }
     let mut pages = Pages::default();

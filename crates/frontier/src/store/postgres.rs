@@ -183,7 +183,7 @@ impl Postgres {
             (version, steps) = (row.try_get(0)?, row.try_get(1)?);
         }
         // Another version of the program may have changed the tables meanwhile.
-        self.shared.is_known(steps).map_err(Failure::Call)?;
+        self.shared.ensure_known(steps).map_err(Failure::Call)?;
         let known = self.known();
         let known =
             if known.version == version { known } else { self.read_catalog(session, version).await? };

@@ -19,7 +19,7 @@ use crate::entry::{EntryId, HostId, QueueId};
 /// Writes what the call changed, works out anew what hangs on it, and commits.
 ///
 /// The order is the same for all calls, and rows of one table are taken in one order too: so nobody waits in a circle.
-/// Commits, and says whether somebody who waits may find something earlier than he thought.
+/// Says whether somebody who waits may find something earlier than he thought.
 pub(super) async fn flush(
     session: &mut Session,
     view: &View,

@@ -57,11 +57,11 @@ impl Shared {
     /// Refuses a schema that this program does not know, or that is not there yet.
     pub(super) async fn ensure_migrated(&self) -> Result<()> {
         let applied = self.applied().await?;
-        self.is_known(applied.last().map_or(0, |last| last.version))
+        self.ensure_known(applied.last().map_or(0, |last| last.version))
     }
 
-    /// Whether a schema that has taken so many steps is the one that this program knows.
-    pub(super) fn is_known(&self, found: i32) -> Result<()> {
+    /// Refuses a schema that has taken other steps than this program knows.
+    pub(super) fn ensure_known(&self, found: i32) -> Result<()> {
         let (schema, known) = (&self.options.schema, newest());
         match found.cmp(&known) {
             std::cmp::Ordering::Equal => Ok(()),

@@ -4,7 +4,6 @@
 //! over from one that did, gives the same number to another. So each call that changes something writes a number of its
 //! own into a row that no other call uses meanwhile, and that row is asked for.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use deadpool_postgres::PoolError;
@@ -13,13 +12,12 @@ use tokio_postgres::types::Type;
 use super::Postgres;
 use super::call::Attempt;
 use super::failure::{Failure, describe, is_late, is_lost};
-use super::session::{Session, Statement};
+use super::session::Statement;
 
 /// The rows of one process, each of which is used by one call at a time.
 #[derive(Debug, Default)]
 pub(super) struct Receipts {
     free: Mutex<Vec<Row>>,
-    has_written: AtomicBool,
 }
 
 /// A row, and the number that was last written there.
@@ -51,7 +49,6 @@ impl Receipt<'_> {
     pub(super) fn write(&self) -> Statement<'static> {
         const WRITE: &str = "INSERT INTO @receipts (slot, call) VALUES ($1, $2) \
             ON CONFLICT (slot) DO UPDATE SET call = excluded.call, written = now()";
-        self.of.has_written.store(true, Ordering::Relaxed);
         Statement::new(WRITE).with(self.row.slot, Type::INT8).with(self.row.call, Type::INT8)
     }
 }
@@ -104,12 +101,12 @@ impl Postgres {
     pub(super) async fn clear_receipts(&self) -> Result<(), Failure> {
         const CLEAR: &str = "DELETE FROM @receipts WHERE slot IN (SELECT slot FROM @receipts \
             WHERE slot = ANY($1) OR written < now() - interval '7 days' FOR UPDATE SKIP LOCKED)";
-        if !self.receipts.has_written.load(Ordering::Relaxed) {
-            return Ok(());
-        }
         let free = self.receipts.free.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let slots: Vec<i64> = free.iter().map(|row| row.slot).collect();
-        let session: Session = self.shared.session().await?;
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let session = self.shared.session().await?;
         session.execute(CLEAR, &[(&slots, Type::INT8_ARRAY)]).await?;
         Ok(())
     }
