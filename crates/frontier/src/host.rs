@@ -13,6 +13,19 @@ use crate::verbs::Terms;
 /// A host whose robots.txt asks for a longer wait than this is slow: it is neither dropped nor hurried, but said to be.
 pub const SLOW: Interval = Interval::MINUTE;
 
+/// A turn is the millisecond at which it was given, and its number in so many bits.
+const TURN_BITS: u32 = 20;
+
+/// What no turn of that moment, or of a later one, comes before.
+pub(crate) fn first_turn(at: Moment) -> u64 {
+    at.millisecond() << TURN_BITS
+}
+
+/// The turn that comes after `last` and after all that opened by `now`.
+pub(crate) fn next_turn(last: u64, now: Moment) -> u64 {
+    last.max(first_turn(now)) + 1
+}
+
 /// What is known of a host. All of it is durable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -247,8 +260,14 @@ pub struct InFlight {
 }
 
 impl Host {
-    /// When a collection last took its turn here, 0 if it never did. Queues with a lower one go first,
-    /// so that hosts take turns, and at one host the collections that share it.
+    /// The place in line of a collection that has something ready here: since when the host is open, or since the collection
+    /// last took its turn, whichever is later. Queues with a lower one go first, so that hosts take turns, and at one host the
+    /// collections that share it. Time alone opens a host, and moves nobody in the line.
+    pub(crate) fn place(&self, collection: CollectionId, opens: Opens) -> u64 {
+        self.turn(collection).max(first_turn(opens.at))
+    }
+
+    /// When a collection last took its turn here, 0 if it never did.
     pub fn turn(&self, collection: CollectionId) -> u64 {
         self.turns.iter().find(|(known, _)| *known == collection).map_or(0, |(_, turn)| *turn)
     }

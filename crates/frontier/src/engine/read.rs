@@ -11,7 +11,7 @@ use super::{Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
 use crate::entry::{CollectionId, EntryId, QueueId, Standing, State};
 use crate::error::{Error, Result};
-use crate::host::Host;
+use crate::host::{Host, first_turn, next_turn};
 use crate::moment::Moment;
 use crate::verbs::{EntryView, ListFilter, ListPage, PlanFilter, Planned, Stats, WaitsFor};
 
@@ -224,11 +224,11 @@ impl Turn {
 
 /// The queues as they would hand out their entries, one by one, if each fetch took no time.
 struct Simulation {
-    /// When each queue has its next turn, and in which order those go that have it together.
+    /// When each queue has its next turn, and its place in line among those that have it together.
     turns: BTreeSet<(Moment, u64, QueueId)>,
     queues: BTreeMap<QueueId, Simulated>,
     now: Moment,
-    next_turn: u64,
+    last_turn: u64,
 }
 
 /// A queue in the plan.
@@ -246,18 +246,17 @@ impl Simulation {
         waiting: BTreeMap<QueueId, Vec<(EntryId, Standing)>>,
         now: Moment,
     ) -> Self {
-        let mut simulation = Self { turns: BTreeSet::new(), queues: BTreeMap::new(), now, next_turn: 0 };
+        let mut simulation = Self { turns: BTreeSet::new(), queues: BTreeMap::new(), now, last_turn: 0 };
         for (queue, entries) in waiting {
             let (number, host_id) = tx.queue_parts(queue);
             let Some(row) = catalog.collection_numbered(number) else { continue };
             let is_held =
                 !row.spec.enabled || row.spec.job.is_some_and(|job| job.steering != Steering::Running);
             let (host, is_plain) = (tx.host(host_id).clone(), row.spec.kind == Kind::Plain);
-            let opens = host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain).at;
-            let free = if is_held { Moment::NEVER } else { opens.max(now) };
-            let turn = host.turn(number);
-            simulation.next_turn = simulation.next_turn.max(turn + 1);
-            simulation.turns.insert((first_chance(&entries, free), turn, queue));
+            let opens = host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
+            let free = if is_held { Moment::NEVER } else { opens.at.max(now) };
+            simulation.last_turn = simulation.last_turn.max(host.turn(number));
+            simulation.turns.insert((first_chance(&entries, free), host.place(number, opens), queue));
             simulation.queues.insert(queue, Simulated { entries, host, is_plain, handed_out: 0 });
         }
         simulation
@@ -282,9 +281,10 @@ impl Simulation {
         if !state.entries.is_empty() {
             let key = tx.host_key(tx.queue_parts(queue).1).0;
             let delay = state.host.delay_millis(key, &settings.politeness, state.is_plain);
-            let chance = first_chance(&state.entries, at.after_millis(delay));
-            self.turns.insert((chance, self.next_turn, queue));
-            self.next_turn += 1;
+            let free = at.after_millis(delay);
+            self.last_turn = next_turn(self.last_turn, at);
+            let place = self.last_turn.max(first_turn(free));
+            self.turns.insert((first_chance(&state.entries, free), place, queue));
         }
         Some(Turn { at: (at < Moment::NEVER).then_some(at), entry, waits_for })
     }

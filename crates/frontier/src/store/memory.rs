@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, Kind, Rows};
 use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
-use crate::host::{Host, InFlight, Opens};
+use crate::host::{Host, InFlight, Opens, next_turn};
 use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::{Event, EventRow, FetchRow, Tally};
@@ -333,7 +333,7 @@ impl Tx for Model {
     }
 
     fn next_turn(&mut self) -> u64 {
-        self.last_turn += 1;
+        self.last_turn = next_turn(self.last_turn, self.now);
         self.last_turn
     }
 
@@ -368,13 +368,13 @@ impl Tx for Model {
     }
 
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
-        let turn = |queue: &QueueId| {
-            let (collection, host) = self.queue_parts(*queue);
-            self.host(host).turn(collection)
+        let place = |queue: QueueId| {
+            let ((collection, host), opens) = (self.queue_parts(queue), self.opens(queue));
+            opens.is_open(self.now).then(|| self.host(host).place(collection, opens))
         };
         let ready = self.ready_queues(wanted).into_iter();
-        let open = ready.filter(|queue| self.opens(*queue).is_open(self.now) && turn(queue) < below);
-        open.min_by_key(|queue| (turn(queue), *queue))
+        let open = ready.filter_map(|queue| Some((place(queue)?, queue)));
+        open.filter(|(place, _)| *place < below).min().map(|(_, queue)| queue)
     }
 
     fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {

@@ -175,14 +175,15 @@ const CHECKS: &[(&str, &str)] = &[
     ),
     (
         "what is ready in queues",
-        "SELECT q.id FROM @queues q WHERE q.ready <> EXISTS (SELECT 1 FROM @entries e WHERE e.queue = q.id AND e.ready) \
-         OR (q.claimable AND NOT q.ready) OR (q.at IS NULL) <> (q.queued = 0)",
+        "SELECT q.id FROM @queues q WHERE (q.place IS NOT NULL) <> EXISTS (SELECT 1 FROM @entries e \
+            WHERE e.queue = q.id AND e.ready) \
+         OR (q.place IS NULL AND q.opens IS NULL) <> (q.queued = 0) OR (q.place IS NOT NULL AND q.opens IS NOT NULL)",
     ),
     (
         "what queues wait for",
         "SELECT q.id FROM @queues q WHERE q.first_due IS DISTINCT FROM (SELECT min(e.due) FROM @entries e \
             WHERE e.queue = q.id AND e.state = 0 AND NOT e.ready) \
-         OR (NOT q.claimable AND q.at IS NOT NULL AND (q.wake_at IS NULL OR q.wake_at > q.at)) \
+         OR (q.first_due IS NOT NULL AND (q.wake_at IS NULL OR q.wake_at > q.first_due * 1000)) \
          OR q.wake_at > (SELECT min(e.step) FROM @entries e WHERE e.queue = q.id AND e.state = 0)",
     ),
     (

@@ -275,7 +275,7 @@ fn order(number: u32, slot: &Slot) -> Order {
 fn is_in(rota: &Rota, filed: Filed, queue: QueueId) -> bool {
     match filed {
         Filed::Nowhere => true,
-        Filed::Open(turn) => rota.open.contains(&(turn, queue)),
+        Filed::Open(place) => rota.open.contains(&(place, queue)),
         Filed::Closed(until) => rota.closed.contains(&(until, queue)),
         Filed::Asleep(due) => rota.asleep.contains(&(due, queue)),
     }

@@ -118,10 +118,10 @@ impl Queue {
         self.counts[state as usize] -= 1;
     }
 
-    /// The turn by which it is served, if it is ready and open.
-    pub(super) fn open_since(&self) -> Option<(u64, QueueId)> {
+    /// The place in line by which it is served, if it is ready and open.
+    pub(super) fn in_line(&self) -> Option<(u64, QueueId)> {
         match self.filed {
-            Filed::Open(turn) => Some((turn, self.number)),
+            Filed::Open(place) => Some((place, self.number)),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ use crate::moment::Moment;
 pub(super) enum Filed {
     /// It has nothing queued.
     Nowhere,
-    /// Something is ready and the host is open: by the turn of the host.
+    /// Something is ready and the host is open: by its place in line.
     Open(u64),
     /// Something is ready, though the host opens only then.
     Closed(Moment),
@@ -24,7 +24,7 @@ pub(super) enum Filed {
 /// The queues of one collection that have something queued.
 #[derive(Debug, Default)]
 pub(super) struct Rota {
-    /// By (turn of the host, number).
+    /// By (place in line, number).
     pub(super) open: BTreeSet<(u64, QueueId)>,
     /// By (when the host opens, number).
     pub(super) closed: BTreeSet<(Moment, QueueId)>,
@@ -49,13 +49,13 @@ impl Rotation {
         let rota = self.rotas.entry(collection).or_default();
         match from {
             Filed::Nowhere => true,
-            Filed::Open(turn) => rota.open.remove(&(turn, queue)),
+            Filed::Open(place) => rota.open.remove(&(place, queue)),
             Filed::Closed(until) => rota.closed.remove(&(until, queue)),
             Filed::Asleep(due) => rota.asleep.remove(&(due, queue)),
         };
         match to {
             Filed::Nowhere => true,
-            Filed::Open(turn) => rota.open.insert((turn, queue)),
+            Filed::Open(place) => rota.open.insert((place, queue)),
             Filed::Closed(until) => rota.closed.insert((until, queue)),
             Filed::Asleep(due) => rota.asleep.insert((due, queue)),
         };

@@ -13,7 +13,7 @@ use crate::catalog::Catalog;
 use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
-use crate::host::{Host, InFlight};
+use crate::host::{Host, InFlight, next_turn};
 use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::{Event, EventRow, FetchRow, Tally};
@@ -270,7 +270,7 @@ impl Tx for Inner {
     }
 
     fn next_turn(&mut self) -> u64 {
-        self.counters.last_turn += 1;
+        self.counters.last_turn = next_turn(self.counters.last_turn, self.counters.now);
         self.staged.counters = true;
         self.counters.last_turn
     }
@@ -314,12 +314,12 @@ impl Tx for Inner {
 
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
         let first = if let Some(key) = &wanted.key {
-            self.keyed(wanted, key).filter_map(Queue::open_since).min()
+            self.keyed(wanted, key).filter_map(Queue::in_line).min()
         } else {
             let rotas = wanted.collections.iter().filter_map(|collection| self.rotation.rota(*collection));
             rotas.filter_map(|rota| rota.open.first().copied()).min()
         };
-        first.filter(|(turn, _)| *turn < below).map(|(_, queue)| queue)
+        first.filter(|(place, _)| *place < below).map(|(_, queue)| queue)
     }
 
     fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {

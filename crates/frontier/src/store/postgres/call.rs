@@ -17,6 +17,7 @@ use super::{Postgres, flush, load};
 use crate::catalog::Catalog;
 use crate::entry::HostId;
 use crate::error::{Error, Result};
+use crate::host::first_turn;
 use crate::moment::Moment;
 use crate::settings::Settings;
 
@@ -31,6 +32,8 @@ pub(super) struct Call<'a> {
     /// Whether it runs again when others are at what could be claimed.
     pub(super) minds_others: bool,
     pub(super) log_lock: i64,
+    /// The place in line that all queues are before which can be claimed.
+    pub(super) open_before: i64,
 }
 
 /// What was learned by earlier tries of a call.
@@ -51,6 +54,11 @@ pub(super) struct Attempt {
 struct First {
     wants: Wants,
     catalog: Arc<Catalog>,
+}
+
+/// The place in line after all that is open by then.
+pub(super) fn place_after(now: Moment) -> i64 {
+    i64::try_from(first_turn(now.after_millis(1))).unwrap_or(i64::MAX)
 }
 
 /// How often a call that others get in the way of is tried again.
@@ -147,6 +155,7 @@ impl Postgres {
             // Not for ever: what others have opened, whose clocks are ahead, may not be open to this one.
             minds_others: !attempt.is_alone && attempt.waits < MOST_TRIES,
             log_lock: self.shared.lock_key("log"),
+            open_before: place_after(now),
         };
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
         if !attempt.is_alone && !attempt.locks.is_empty() {

@@ -12,15 +12,14 @@ use tokio_postgres::types::Type;
 use self::waits::Waits;
 use super::Postgres;
 use super::failure::{Failure, to_error};
-use super::rows::{self, millis};
+use super::rows;
 use super::session::Session;
 use super::view::key_of;
 
 use crate::catalog::{Catalog, Kind};
 use crate::entry::{CollectionId, HostId};
 use crate::error::Result;
-use crate::host::{Host, InFlight};
-use crate::moment::Moment;
+use crate::host::{Host, InFlight, Opens};
 use crate::store::Checked;
 
 /// How long one look at everything may take.
@@ -173,7 +172,7 @@ impl Postgres {
         hosts: &HashMap<HostId, Host>,
         checked: &mut Checked,
     ) -> Result<(), Failure> {
-        const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.turn, q.ready, q.claimable, q.at, q.first_due, q.wake_at, \
+        const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.place, q.opens, q.first_due, q.wake_at, \
                 EXISTS (SELECT 1 FROM @entries e WHERE e.queue = q.id AND e.ready) AS has_ready, \
                 (SELECT min(e.due) FROM @entries e WHERE e.queue = q.id AND e.state = 0 AND NOT e.ready) AS is_due, \
                 (SELECT min(e.step) FROM @entries e WHERE e.queue = q.id AND e.state = 0 AND e.step IS NOT NULL) AS step, \
@@ -196,23 +195,18 @@ impl Postgres {
                 );
                 let collection = rows::collection_id(collection);
                 let Some(host) = hosts.get(&rows::host_id(host)) else { continue };
-                let turn = i64::try_from(host.turn(collection)).unwrap_or(i64::MAX);
-                checked.expect(row.try_get::<_, i64>(3)? == turn, place, "its host knows another turn of it");
                 let is_busy = row.try_get::<_, bool>("is_busy")? || host.visitor.is_some();
                 let opens = self.opens(host, is_plain(catalog, collection));
-                let is_right = waits.are_those_of(opens, is_busy);
+                let is_right = waits.are_those_of(host, collection, opens, is_busy);
                 checked.expect(is_right, place, "it waits for another time than its host opens at");
             }
         }
     }
 
     /// When a host opens that has nothing under way.
-    fn opens(&self, host: &Host, is_plain: bool) -> i64 {
-        let politeness = &self.settings.politeness;
+    fn opens(&self, host: &Host, is_plain: bool) -> Opens {
         let host = Host { visitor: None, ..host.clone() };
-        let gates = host.gates(InFlight::default(), politeness, is_plain);
-        let last = gates.iter().map(|(_, at)| *at).max().unwrap_or(Moment::ZERO);
-        millis(last)
+        host.opens(InFlight::default(), &self.settings.politeness, is_plain)
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) struct Head {
 pub(super) struct Claims {
     /// How many were asked for.
     pub(super) asked: usize,
-    /// The last one in the order of turns.
+    /// The last one in line.
     pub(super) last: Option<(u64, QueueId)>,
     /// Whether there are no more.
     pub(super) is_all: bool,

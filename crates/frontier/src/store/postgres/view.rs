@@ -184,6 +184,12 @@ impl View {
         let (collection, host) = self.queue_parts(queue);
         self.host(host).turn(collection)
     }
+
+    /// The place in line that a queue has if something is ready.
+    pub(super) fn place_of(&self, queue: QueueId) -> u64 {
+        let (collection, host) = self.queue_parts(queue);
+        self.host(host).place(collection, self.opens(queue))
+    }
 }
 
 impl View {

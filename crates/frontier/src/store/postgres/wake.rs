@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::call::Call;
+use super::call::{self, Call};
 use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::Taken;
@@ -113,6 +113,7 @@ impl Postgres {
             waits_for_others: false,
             minds_others: false,
             log_lock: self.shared.lock_key("log"),
+            open_before: call::place_after(now),
         };
         let hosts = loaded.locked.iter().copied().collect();
         load::host_rows(session, &mut loaded, &hosts).await?;

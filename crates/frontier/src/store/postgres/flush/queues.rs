@@ -10,7 +10,6 @@ use super::super::rows::{int, millis, owner_number};
 use super::super::session::Statement;
 use super::super::view::View;
 use super::before;
-use crate::engine::Tx as _;
 use crate::entry::QueueId;
 
 /// New hosts, in the order of their keys, as all add them.
@@ -86,34 +85,33 @@ pub(super) fn change_hosts<'a>(changes: &Changes) -> Result<Option<Statement<'a>
 /// Works out when queues can be claimed. Answers for each whether that is earlier than before. `OFFSET 0` has each
 /// question asked once, and not wherever its answer is used.
 pub(super) fn refresh<'a>(view: &View, queues: &BTreeSet<QueueId>) -> Option<Statement<'a>> {
-    const REFRESH: &str = "UPDATE @queues q SET turn = n.turn, queued = n.queued, leased = n.leased, done = n.done, \
-            failed = n.failed, ready = n.ready, claimable = n.ready AND n.opens <= $8, at = n.at, \
-            first_due = n.first_due, seen = $8, \
-            wake_at = least(CASE WHEN n.ready AND n.opens <= $8 THEN NULL ELSE n.at END, n.first_due * 1000, n.step) \
-        FROM (SELECT w.id, w.turn, w.opens, o.at AS old_at, o.queued + w.queued AS queued, o.leased + w.leased AS leased, \
-                o.done + w.done AS done, o.failed + w.failed AS failed, s.ready, s.first_due, s.step, \
-                CASE WHEN s.ready THEN w.opens WHEN s.first_due IS NOT NULL THEN greatest(w.opens, s.first_due * 1000) END AS at \
+    const REFRESH: &str = "UPDATE @queues q SET queued = n.queued, leased = n.leased, done = n.done, failed = n.failed, \
+            place = n.place, opens = n.opens, first_due = n.first_due, wake_at = least(n.first_due * 1000, n.step), \
+            seen = $8 \
+        FROM (SELECT w.id, o.queued + w.queued AS queued, o.leased + w.leased AS leased, \
+                o.done + w.done AS done, o.failed + w.failed AS failed, s.first_due, s.step, \
+                CASE WHEN s.ready THEN w.place END AS place, \
+                CASE WHEN NOT s.ready AND s.first_due IS NOT NULL THEN greatest(w.opens, s.first_due * 1000) END AS opens, \
+                coalesce(o.place >> 20, o.opens) AS old_at \
             FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[]) \
-                w (id, turn, opens, queued, leased, done, failed) \
+                w (id, place, opens, queued, leased, done, failed) \
             JOIN @queues o ON o.id = w.id \
             CROSS JOIN LATERAL (SELECT \
                 EXISTS (SELECT 1 FROM @entries e WHERE e.queue = w.id AND e.ready) AS ready, \
                 (SELECT min(e.due) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND NOT e.ready) AS first_due, \
                 (SELECT min(e.step) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND e.step IS NOT NULL) AS step OFFSET 0) s) n \
-        WHERE q.id = n.id RETURNING coalesce(n.at < n.old_at, n.at IS NOT NULL AND n.old_at IS NULL)";
+        WHERE q.id = n.id RETURNING coalesce(coalesce(n.place >> 20, n.opens) < n.old_at, \
+            coalesce(n.place, n.opens) IS NOT NULL AND n.old_at IS NULL)";
     if queues.is_empty() {
         return None;
     }
-    let turn = |queue: &QueueId| {
-        let (collection, host) = view.queue_parts(*queue);
-        i64::try_from(view.host(host).turn(collection)).unwrap_or(i64::MAX)
-    };
+    let place = |queue: &QueueId| i64::try_from(view.place_of(*queue)).unwrap_or(i64::MAX);
     let numbers: Vec<i32> = queues.iter().map(|queue| int(queue.0)).collect();
-    let turns: Vec<i64> = queues.iter().map(turn).collect();
+    let places: Vec<i64> = queues.iter().map(place).collect();
     let opens: Vec<i64> = queues.iter().map(|queue| millis(view.opens(*queue).at)).collect();
     let mut statement = Statement::new(REFRESH)
         .with(numbers, Type::INT4_ARRAY)
-        .with(turns, Type::INT8_ARRAY)
+        .with(places, Type::INT8_ARRAY)
         .with(opens, Type::INT8_ARRAY);
     let deltas = deltas(view);
     for state in 0..4 {

@@ -77,15 +77,15 @@ pub(super) async fn expired(
     Ok(())
 }
 
-/// Queues that can be claimed, in the order of their turns; their hosts are locked.
+/// Queues that can be claimed, by their places in line; their hosts are locked. `$1` is the place after all of them.
 macro_rules! claim {
     ($from:expr, $which:literal, $limit:literal, $how:literal) => {
         concat!(
-            "SELECT q.id, q.host, q.turn FROM ",
+            "SELECT q.id, q.host, q.place FROM ",
             $from,
-            "@queues q JOIN @hosts h ON h.id = q.host WHERE q.claimable",
+            "@queues q JOIN @hosts h ON h.id = q.host WHERE q.place < $1",
             $which,
-            " ORDER BY q.turn, q.id LIMIT ",
+            " ORDER BY q.place, q.id LIMIT ",
             $limit,
             " FOR UPDATE OF h",
             $how
@@ -97,15 +97,15 @@ macro_rules! claim {
 macro_rules! first_of_some {
     ($depth:literal) => {
         concat!(
-            "unnest($1::int4[]) c (collection) CROSS JOIN LATERAL (SELECT f.id FROM @queues f \
-                WHERE f.claimable AND f.collection = c.collection ORDER BY f.turn, f.id LIMIT ",
+            "unnest($2::int4[]) c (collection) CROSS JOIN LATERAL (SELECT f.id FROM @queues f \
+                WHERE f.place < $1 AND f.collection = c.collection ORDER BY f.place, f.id LIMIT ",
             $depth,
             ") f CROSS JOIN "
         )
     };
 }
 
-/// Claims queues in the order of their turns, passing over those that others are at.
+/// Claims queues in the order of the line, passing over those that others are at.
 pub(super) async fn claim(
     session: &Session,
     call: &Call<'_>,
@@ -116,15 +116,15 @@ pub(super) async fn claim(
 ) -> Result<(), Failure> {
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     if call.waits_for_others && loaded.locked.is_empty() {
-        wait(session, &collections, wanted.key.as_deref()).await?;
+        wait(session, call.open_before, &collections, wanted.key.as_deref()).await?;
     }
     let rows = claimable(session, call, &collections, wanted.key.as_deref(), count).await?;
     let mut claims = Claims { asked: count, last: None, is_all: rows.len() < count };
     let mut queues = BTreeSet::new();
     for row in &rows {
         let (queue, host) = (queue_id(row.try_get(0)?), host_id(row.try_get(1)?));
-        let turn = u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or_default();
-        claims.last = claims.last.max(Some((turn, queue)));
+        let place = u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or_default();
+        claims.last = claims.last.max(Some((place, queue)));
         loaded.locked.insert(host);
         // What was read of it before may be old.
         forget(loaded, host);
@@ -145,41 +145,51 @@ async fn claimable(
     key: Option<&str>,
     count: usize,
 ) -> Result<Vec<Row>, Failure> {
-    const OF_KEY: &str = claim!("", " AND q.collection = ANY($1) AND h.key = $3", "$2", " SKIP LOCKED");
-    const OF_ONE: &str = claim!("", " AND q.collection = $1", "$2", " SKIP LOCKED");
-    const OF_MANY: &str = claim!("", " AND q.collection = ANY($1)", "$2", " SKIP LOCKED");
-    const OF_ALL: &str = claim!("", "", "$1", " SKIP LOCKED");
+    const OF_KEY: &str = claim!("", " AND q.collection = ANY($2) AND h.key = $4", "$3", " SKIP LOCKED");
+    const OF_ONE: &str = claim!("", " AND q.collection = $2", "$3", " SKIP LOCKED");
+    const OF_MANY: &str = claim!("", " AND q.collection = ANY($2)", "$3", " SKIP LOCKED");
+    const OF_ALL: &str = claim!("", "", "$2", " SKIP LOCKED");
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
-    let limit = (&limit as _, Type::INT8);
+    let [open, limit] = [(&call.open_before as _, Type::INT8), (&limit as _, Type::INT8)];
     let are_all = collections.len() == call.catalog.rows().collections.len();
     // So many that asking each takes longer than to step over what others have.
     let are_many = collections.len() > MOST_ASKED;
     Ok(match (collections, key) {
         ([], _) => Vec::new(),
         (_, Some(key)) => {
-            let key = askable(key);
-            session.query(OF_KEY, &[(&collections, Type::INT4_ARRAY), limit, (&key, Type::TEXT)]).await?
+            let (all, key) = ((&collections as _, Type::INT4_ARRAY), askable(key));
+            session.query(OF_KEY, &[open, all, limit, (&key, Type::TEXT)]).await?
         }
-        ([only], None) => session.query(OF_ONE, &[(only, Type::INT4), limit]).await?,
-        (_, None) if are_all => session.query(OF_ALL, &[limit]).await?,
-        (_, None) if are_many => session.query(OF_MANY, &[(&collections, Type::INT4_ARRAY), limit]).await?,
-        (_, None) => of_some(session, collections, count).await?,
+        ([only], None) => session.query(OF_ONE, &[open, (only, Type::INT4), limit]).await?,
+        (_, None) if are_all => session.query(OF_ALL, &[open, limit]).await?,
+        (_, None) if are_many => {
+            session.query(OF_MANY, &[open, (&collections, Type::INT4_ARRAY), limit]).await?
+        }
+        (_, None) => of_some(session, call.open_before, collections, count).await?,
     })
 }
 
 /// The queues to claim of some collections: the first of each, and more of them where others are at those.
-async fn of_some(session: &Session, collections: &[i32], count: usize) -> Result<Vec<Row>, Failure> {
-    const OF_SOME: &str = claim!(first_of_some!("$3"), " AND q.id = f.id", "$2", " SKIP LOCKED");
-    const ARE_MORE: &str = "SELECT 1 FROM unnest($1::int4[]) c (collection) CROSS JOIN LATERAL (\
-        SELECT 1 FROM @queues q WHERE q.claimable AND q.collection = c.collection \
-        ORDER BY q.turn, q.id OFFSET $2 LIMIT 1) m LIMIT 1";
+async fn of_some(
+    session: &Session,
+    open_before: i64,
+    collections: &[i32],
+    count: usize,
+) -> Result<Vec<Row>, Failure> {
+    const OF_SOME: &str = claim!(first_of_some!("$4"), " AND q.id = f.id", "$3", " SKIP LOCKED");
+    const ARE_MORE: &str = "SELECT 1 FROM unnest($2::int4[]) c (collection) CROSS JOIN LATERAL (\
+        SELECT 1 FROM @queues q WHERE q.place < $1 AND q.collection = c.collection \
+        ORDER BY q.place, q.id OFFSET $3 LIMIT 1) m LIMIT 1";
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
+    let [open, most] = [(&open_before as _, Type::INT8), (&limit as _, Type::INT8)];
     let all = (&collections as _, Type::INT4_ARRAY);
     let mut depth = limit;
     loop {
-        let rows = session.query(OF_SOME, &[all.clone(), (&limit, Type::INT8), (&depth, Type::INT8)]).await?;
+        let so_many = (&depth as _, Type::INT8);
+        let wanted = [open.clone(), all.clone(), most.clone(), so_many.clone()];
+        let rows = session.query(OF_SOME, &wanted).await?;
         if rows.len() >= count
-            || session.query(ARE_MORE, &[all.clone(), (&depth, Type::INT8)]).await?.is_empty()
+            || session.query(ARE_MORE, &[open.clone(), all.clone(), so_many]).await?.is_empty()
         {
             return Ok(rows);
         }
@@ -189,13 +199,18 @@ async fn of_some(session: &Session, collections: &[i32], count: usize) -> Result
 
 /// Waits until one of those is through who hold what can be claimed; nothing is held meanwhile that they could be
 /// waiting for.
-async fn wait(session: &Session, collections: &[i32], key: Option<&str>) -> Result<(), Failure> {
-    const OF_KEY: &str = claim!("", " AND q.collection = ANY($1) AND h.key = $2", "1", "");
+async fn wait(
+    session: &Session,
+    open_before: i64,
+    collections: &[i32],
+    key: Option<&str>,
+) -> Result<(), Failure> {
+    const OF_KEY: &str = claim!("", " AND q.collection = ANY($2) AND h.key = $3", "1", "");
     const OF_SOME: &str = claim!(first_of_some!("1"), " AND q.id = f.id", "1", "");
-    let all = (&collections as _, Type::INT4_ARRAY);
+    let [open, all] = [(&open_before as _, Type::INT8), (&collections as _, Type::INT4_ARRAY)];
     match key {
-        Some(key) => session.query(OF_KEY, &[all, (&askable(key), Type::TEXT)]).await?,
-        None => session.query(OF_SOME, &[all]).await?,
+        Some(key) => session.query(OF_KEY, &[open, all, (&askable(key), Type::TEXT)]).await?,
+        None => session.query(OF_SOME, &[open, all]).await?,
     };
     Ok(())
 }

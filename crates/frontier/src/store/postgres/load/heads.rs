@@ -102,27 +102,24 @@ pub(super) async fn outlook(
     wanted: &Wanted,
     without: &BTreeSet<QueueId>,
 ) -> Result<(), Failure> {
-    // In one statement, so that a queue that changes meanwhile is not missed: whether something can be claimed that was
-    // not, the host that opens first, and what is due and runs out first. Each collection is asked for its first one
-    // by an index, however many there are.
-    const LOOK: &str = "SELECT EXISTS (SELECT 1 FROM @queues q \
-            WHERE q.claimable AND q.collection = ANY($1) AND q.id <> ALL($2)), o.id, o.host, \
-        (SELECT min(d.at) FROM unnest($1::int4[]) c (collection) CROSS JOIN LATERAL (SELECT q.at FROM @queues q \
-            WHERE q.collection = c.collection AND NOT q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-            AND q.id <> ALL($2) ORDER BY q.at LIMIT 1) d), \
+    // In one statement, so that a queue that changes meanwhile is not missed: the first in line, which can be claimed or
+    // opens first, and what is due and runs out first. Each collection is asked for its first one by an index, however
+    // many there are.
+    const LOOK: &str = "SELECT o.place, o.id, o.host, \
+        (SELECT min(d.opens) FROM unnest($1::int4[]) c (collection) CROSS JOIN LATERAL (SELECT q.opens FROM @queues q \
+            WHERE q.collection = c.collection AND q.opens IS NOT NULL AND q.id <> ALL($2) ORDER BY q.opens LIMIT 1) d), \
         (SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
             WHERE e.state = 1 AND q.collection = ANY($1) AND q.id <> ALL($2) ORDER BY e.leased_until LIMIT 1) \
-        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT r.id, r.host FROM unnest($1::int4[]) c (collection) \
-            CROSS JOIN LATERAL (SELECT q.id, q.host, q.at FROM @queues q \
-                WHERE q.collection = c.collection AND q.ready AND NOT q.claimable AND q.at IS NOT NULL \
-                AND q.id <> ALL($2) ORDER BY q.at, q.id LIMIT 1) r ORDER BY r.at, r.id LIMIT 1) o ON true";
+        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT r.* FROM unnest($1::int4[]) c (collection) \
+            CROSS JOIN LATERAL (SELECT q.id, q.host, q.place FROM @queues q \
+                WHERE q.collection = c.collection AND q.place IS NOT NULL AND q.id <> ALL($2) \
+                ORDER BY q.place, q.id LIMIT 1) r ORDER BY r.place, r.id LIMIT 1) o ON true";
     const LOOK_AT_KEY: &str = "WITH k AS MATERIALIZED (SELECT q.* FROM @hosts h JOIN @queues q ON q.host = h.id \
             WHERE h.key = $3 AND q.collection = ANY($1) AND q.id <> ALL($2)) \
-        SELECT EXISTS (SELECT 1 FROM k WHERE k.claimable), o.id, o.host, \
-            (SELECT min(k.at) FROM k WHERE NOT k.ready AND NOT k.claimable), \
+        SELECT o.place, o.id, o.host, (SELECT min(k.opens) FROM k), \
             (SELECT min(e.leased_until) FROM k JOIN @entries e ON e.queue = k.id AND e.state = 1) \
-        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT k.id, k.host FROM k \
-            WHERE k.ready AND NOT k.claimable AND k.at IS NOT NULL ORDER BY k.at, k.id LIMIT 1) o ON true";
+        FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT k.id, k.host, k.place FROM k \
+            WHERE k.place IS NOT NULL ORDER BY k.place, k.id LIMIT 1) o ON true";
     let collections: Vec<i32> = wanted.collections.iter().map(|collection| int(collection.0)).collect();
     let held = queue_numbers(without);
     let [all, held] = [(&collections as _, Type::INT4_ARRAY), (&held as _, Type::INT4_ARRAY)];
@@ -131,7 +128,8 @@ pub(super) async fn outlook(
         None => session.query(LOOK, &[all, held]).await?,
     };
     let Some(row) = rows.first() else { return Ok(()) };
-    if row.try_get(0)? && call.minds_others {
+    let is_open = row.try_get::<_, Option<i64>>(0)?.is_some_and(|place| place < call.open_before);
+    if is_open && call.minds_others {
         // What can be claimed and was not is held by others; nobody is told to wait for something else meanwhile.
         return Err(Failure::OthersAreAtIt);
     }

@@ -11,7 +11,7 @@ use crate::catalog::Catalog;
 use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, Token};
 use crate::error::Result;
-use crate::host::{Host, InFlight};
+use crate::host::{Host, InFlight, next_turn};
 use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::{Event, EventRow, FetchRow, Tally};
@@ -286,14 +286,13 @@ impl Tx for View {
     }
 
     fn next_turn(&mut self) -> u64 {
-        // By the clock, so that processes agree on who was served longest ago without asking each other; and later
-        // than what was read, for their clocks may differ a little.
+        // Later than what was read, for the clocks of processes may differ a little.
         if !self.has_given_turns {
             let read = self.loaded.queues.keys().map(|queue| self.turn_of(*queue)).max().unwrap_or_default();
             self.last_turn = self.last_turn.max(read);
             self.has_given_turns = true;
         }
-        self.last_turn = (self.last_turn + 1).max(self.now.millisecond() << 20);
+        self.last_turn = next_turn(self.last_turn, self.now);
         self.last_turn
     }
 
@@ -355,10 +354,10 @@ impl Tx for View {
                 && self.opens(*queue).is_open(self.now)
                 && self.first_by_priority(*queue).is_some()
         };
-        let held = self.held_queues().map(|queue| (self.turn_of(queue), queue));
-        let mut turns: Vec<(u64, QueueId)> = held.filter(|(turn, _)| *turn < below).collect();
-        turns.sort_unstable();
-        let next = turns.into_iter().find(is_next);
+        let held = self.held_queues().map(|queue| (self.place_of(queue), queue));
+        let mut line: Vec<(u64, QueueId)> = held.filter(|(place, _)| *place < below).collect();
+        line.sort_unstable();
+        let next = line.into_iter().find(is_next);
         let claims = self.loaded.claims.as_ref();
         let is_sure = claims.is_some_and(|claims| {
             let are_enough = claims.is_all || claims.asked >= MOST_CLAIMS;
