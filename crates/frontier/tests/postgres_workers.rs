@@ -344,3 +344,44 @@ fn a_claim_over_some_collections_finds_what_is_free_in_each() {
         });
     }
 }
+
+/// A page has a link that is known and one that is new. While it waits for their host, somebody raises the one that is known.
+#[test]
+fn what_others_change_while_a_call_waits_for_a_host_is_not_lost() {
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    let store = Arc::new(schema.connect(impolite()));
+    apart(async move {
+        start_job(&*store, 1, 2).await;
+        let now = start().timestamp();
+        let page = |source: &str, links: &[&str]| Page {
+            collection: "job".into(),
+            source: Some(format!("https://h0.example/{source}")),
+            links: links
+                .iter()
+                .map(|path| Link { url: format!("https://h0.example/{path}"), ..Link::default() })
+                .collect(),
+            ..Page::default()
+        };
+        store.discover(&[page("1", &["known"])], now).await.unwrap();
+        let priority = "SELECT priority FROM @.entries WHERE url LIKE '%/known'".replace('@', &schema.options.schema);
+        assert_eq!(sql(&url, &priority).await, ["640"]);
+        let holder = client(&url).await;
+        let hold = "BEGIN; SELECT 1 FROM @.hosts WHERE key = 'h0.example' FOR UPDATE; \
+            UPDATE @.entries SET priority = 900 WHERE url LIKE '%/known'";
+        holder.batch_execute(&hold.replace('@', &schema.options.schema)).await.unwrap();
+        let waiting = tokio::spawn({
+            let (store, page) = (store.clone(), page("", &["known", "new"]));
+            async move { store.discover(&[page], now).await.unwrap() }
+        });
+        let waits = "SELECT count(*) FROM pg_stat_activity \
+            WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        while sql(&url, waits).await != ["1"] {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        holder.batch_execute("COMMIT").await.unwrap();
+        waiting.await.unwrap();
+        assert_eq!(sql(&url, &priority).await, ["900"], "a link from the homepage would give 800");
+        schema.is_sound().await;
+    });
+}

@@ -174,7 +174,8 @@ impl Postgres {
             if wants.is_empty() {
                 let result = result.map_err(Failure::Call)?;
                 let unlocked = flush::unlocked(&how, &view)?;
-                if unlocked.is_empty() {
+                let is_outdated = view.changes.entries.keys().any(|entry| view.loaded.outdated.contains(entry));
+                if unlocked.is_empty() && !is_outdated {
                     let later = view.loaded.advanced(now, how.is_alone);
                     return if later > now { Err(Failure::Behind(later)) } else { Ok((view, result)) };
                 }
@@ -210,7 +211,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Locks hosts that turned out to be changed, and reads again what was read while they were not.
+    /// Locks hosts that turned out to be changed, and reads again what was read while they, or others, were not.
     async fn lock_and_look_again(
         &self,
         session: &Session,

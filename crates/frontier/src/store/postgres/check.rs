@@ -257,8 +257,8 @@ async fn check_hosts(session: &Session, checked: &mut Checked) -> Result<HashMap
         for row in page {
             let id: i32 = row.try_get(0)?;
             match rows::host(&row) {
-                Ok((id, host)) => {
-                    hosts.insert(id, host.state);
+                Ok(host) => {
+                    hosts.insert(rows::host_id(id), host.state);
                 }
                 Err(_) => checked.expect(false, || format!("host {id}"), "it cannot be read"),
             }

@@ -4,6 +4,7 @@ mod catalog;
 mod entries;
 mod queues;
 mod records;
+mod shifts;
 
 use std::collections::BTreeSet;
 
@@ -32,24 +33,26 @@ pub(super) async fn flush(
         statements.extend(catalog::set_catalog(&view.catalog, catalog)?);
     }
     statements.extend(queues::new_hosts(view)?);
-    statements.extend(queues::new_queues(changes));
+    let shifts = shifts::shifts(view);
+    statements.extend(queues::new_queues(view, &shifts));
     statements.extend(entries::remove_entries(changes));
     statements.extend(entries::new_entries(view)?);
     statements.extend(entries::change_entries(view)?);
     statements.extend(queues::change_hosts(changes)?);
-    let refresh = queues::refresh(view, &queues_to_refresh(view, woken));
+    let refresh = queues::refresh(view, &shifts, &queues_to_refresh(view, woken), woken);
     let refreshed = refresh.as_ref().map(|_| statements.len());
     statements.extend(refresh);
     statements.extend(records::notes(changes));
     statements.extend(records::logs(changes)?);
     statements.extend(records::clear(changes));
     statements.extend(queues::forget(changes));
-    statements.extend(records::count(view));
+    statements.extend(records::count(view, &shifts));
     statements.extend(receipt.map(Receipt::write));
     let answers = session.run_all(&statements).await?;
     // Apart: by now the receipt is written, so that whoever looks for it waits for what becomes of this.
     session.commit().await?;
-    let mut is_news = changes.catalog.is_some();
+    let is_queued = |queue: &QueueId| shifts.get(queue).is_some_and(|shift| shift.counts[0] > 0);
+    let mut is_news = changes.catalog.is_some() || changes.new_queues.keys().any(is_queued);
     for row in refreshed.and_then(|place| answers.get(place)).into_iter().flatten() {
         is_news |= row.try_get::<_, bool>(0)?;
     }
@@ -93,12 +96,9 @@ pub(super) fn unlocked(call: &Call<'_>, view: &View) -> Result<BTreeSet<HostId>,
     Ok(open)
 }
 
-/// The queues for which something is worked out anew: those of all hosts that are touched.
+/// The queues for which something is worked out anew: those of all hosts that are touched, if they were there before.
 fn queues_to_refresh(view: &View, woken: &BTreeSet<QueueId>) -> BTreeSet<QueueId> {
     let hosts = touched(view);
     let read = view.loaded.queues.iter().filter(|(_, row)| hosts.contains(&row.host));
-    let mut queues: BTreeSet<QueueId> = read.map(|(queue, _)| *queue).collect();
-    queues.extend(view.changes.new_queues.keys());
-    queues.extend(woken);
-    queues
+    read.map(|(queue, _)| *queue).chain(woken.iter().copied()).collect()
 }

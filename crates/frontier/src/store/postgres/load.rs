@@ -5,7 +5,7 @@ mod heads;
 mod lookups;
 mod records;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_postgres::types::Type;
 
@@ -14,10 +14,10 @@ use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::{Needed, Numbered};
 use super::rows::{self, entry_id, host_id, int, moment_of_millis, queue_id};
-use super::session::{Session, Statement};
+use super::session::Session;
 use super::wants::Wants;
 use crate::catalog::Kind;
-use crate::entry::{CollectionId, HostId, QueueId};
+use crate::entry::{CollectionId, HostId, Lease, QueueId, State};
 
 /// How many tokens are set aside before it is known how many there is work for.
 const MOST_TOKENS: usize = 100;
@@ -72,15 +72,11 @@ pub(super) async fn lock(
     loaded: &mut Loaded,
     hosts: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    for row in session.run_all(&[lock_them(hosts)]).await?.iter().flatten() {
+    const LOCK: &str = "SELECT h.id FROM @hosts h WHERE h.id = ANY($1) ORDER BY h.id FOR UPDATE";
+    for row in session.query(LOCK, &[(&host_numbers(hosts), Type::INT4_ARRAY)]).await? {
         loaded.locked.insert(host_id(row.try_get(0)?));
     }
     Ok(())
-}
-
-fn lock_them<'a>(hosts: &BTreeSet<HostId>) -> Statement<'a> {
-    const LOCK: &str = "SELECT h.id FROM @hosts h WHERE h.id = ANY($1) ORDER BY h.id FOR UPDATE";
-    Statement::new(LOCK).with(host_numbers(hosts), Type::INT4_ARRAY)
 }
 
 fn host_numbers(hosts: &BTreeSet<HostId>) -> Vec<i32> {
@@ -116,39 +112,64 @@ pub(super) async fn host_rows(
     loaded: &mut Loaded,
     hosts: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    const HOSTS: &str = "SELECT h.id, h.key, h.owner, h.state::text FROM @hosts h WHERE h.id = ANY($1)";
-    const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due, q.seen \
-        FROM @queues q WHERE q.host = ANY($1)";
-    const LEASED: &str = "SELECT q.host, e.id, e.queue, e.leased_until FROM @queues q \
-        JOIN @entries e ON e.queue = q.id AND e.state = 1 WHERE q.host = ANY($1) AND q.leased > 0";
+    const HOSTS: &str = "SELECT h.id, h.key, h.owner, h.state::text, \
+            q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due, q.seen, q.xmin::text::int8 \
+        FROM @hosts h LEFT JOIN @queues q ON q.host = h.id WHERE h.id = ANY($1)";
     if hosts.is_empty() {
         return Ok(());
     }
     let numbers = host_numbers(hosts);
-    let param = [(&numbers as _, Type::INT4_ARRAY)];
-    let (host_rows, queue_rows, leased) = tokio::try_join!(
-        session.query(HOSTS, &param),
-        session.query(QUEUES, &param),
-        session.query(LEASED, &param)
-    )?;
-    for row in &host_rows {
-        let (id, row) = rows::host(row)?;
-        loaded.host_by.insert((row.owner, row.key.clone()), Some(id));
-        loaded.hosts.insert(id, row);
-        loaded.leased.insert(id, Vec::new());
-        loaded.queues_of.insert(id, Vec::new());
-    }
-    for row in &queue_rows {
-        let (id, row) = rows::queue(row)?;
-        if let Some(host) = loaded.hosts.get(&row.host) {
-            loaded.queue_by.insert((row.collection, host.key.clone()), Some(id));
+    for row in session.query(HOSTS, &[(&numbers, Type::INT4_ARRAY)]).await? {
+        let host = host_id(row.try_get(0)?);
+        if !loaded.hosts.contains_key(&host) {
+            let row = rows::host(&row)?;
+            loaded.host_by.insert((row.owner, row.key.clone()), Some(host));
+            loaded.hosts.insert(host, row);
+            loaded.leased.insert(host, Vec::new());
+            loaded.queues_of.insert(host, Vec::new());
         }
-        loaded.queues_of.entry(row.host).or_default().push(id);
-        loaded.queues.insert(id, row);
+        if let Some((queue, row)) = rows::queue(&row)? {
+            let key = loaded.hosts.get(&host).map(|host| host.key.clone()).unwrap_or_default();
+            loaded.queue_by.insert((row.collection, key), Some(queue));
+            loaded.queues_of.entry(host).or_default().push(queue);
+            loaded.queues.insert(queue, row);
+        }
     }
-    for row in &leased {
-        let lease = (entry_id(row.try_get(1)?), queue_id(row.try_get(2)?), moment_of_millis(row.try_get(3)?));
-        loaded.leased.entry(host_id(row.try_get(0)?)).or_default().push(lease);
+    leases(session, loaded, hosts).await
+}
+
+/// What is under way at hosts. That is read already where the call has all of it in its hands.
+async fn leases(session: &Session, loaded: &mut Loaded, hosts: &BTreeSet<HostId>) -> Result<(), Failure> {
+    const LEASED: &str =
+        "SELECT e.id, e.queue, e.leased_until FROM @entries e WHERE e.queue = ANY($1) AND e.state = 1";
+    let mut held: BTreeMap<QueueId, Vec<Lease>> = BTreeMap::new();
+    for row in loaded.entries.values().flatten() {
+        if let Some(lease) = row.lease {
+            held.entry(row.standing.queue).or_default().push(lease);
+        }
+    }
+    let mut unread = Vec::new();
+    for host in hosts {
+        for queue in loaded.queues_of.get(host).into_iter().flatten() {
+            let count = loaded.queues.get(queue).map_or(0, |row| row.counts[State::Leased as usize]);
+            let held = held.remove(queue).unwrap_or_default();
+            if count > 0 && (held.len() as u64 != count || !loaded.locked.contains(host)) {
+                unread.push(*queue);
+            } else if count > 0 {
+                let leases = held.into_iter().map(|lease| (lease.entry, *queue, lease.until));
+                loaded.leased.entry(*host).or_default().extend(leases);
+            }
+        }
+    }
+    if unread.is_empty() {
+        return Ok(());
+    }
+    for row in session.query(LEASED, &[(&queue_numbers(&unread), Type::INT4_ARRAY)]).await? {
+        let queue = queue_id(row.try_get(1)?);
+        let lease = (entry_id(row.try_get(0)?), queue, moment_of_millis(row.try_get(2)?));
+        if let Some(host) = loaded.queues.get(&queue).map(|row| row.host) {
+            loaded.leased.entry(host).or_default().push(lease);
+        }
     }
     Ok(())
 }

@@ -47,6 +47,8 @@ pub(super) struct QueueRow {
     pub(super) first_due: Option<Moment>,
     /// When it was last changed.
     pub(super) seen: Moment,
+    /// Another one after each change.
+    pub(super) version: i64,
 }
 
 /// Entries in an order, from the first one on.
@@ -100,6 +102,8 @@ pub(super) struct Loaded {
     /// What is under way at the hosts that were read.
     pub(super) leased: HashMap<HostId, Vec<(EntryId, QueueId, Moment)>>,
     pub(super) entries: HashMap<EntryId, Option<EntryRow>>,
+    /// Those that were read before their hosts were locked: who changes them reads them again.
+    pub(super) outdated: HashSet<EntryId>,
     pub(super) found: HashMap<(QueueId, Key), Option<EntryId>>,
     pub(super) tokens: HashMap<Token, Option<EntryId>>,
     pub(super) ready: HashMap<QueueId, Head>,

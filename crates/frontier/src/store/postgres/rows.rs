@@ -177,25 +177,31 @@ pub(super) fn kept_record(record: &Record) -> Result<Option<String>, Failure> {
     serde_json::to_string(record).map(Some).map_err(|cause| damaged("a record", cause))
 }
 
+/// Where the columns of a queue begin that stands beside its host.
+const QUEUE_FROM: usize = 4;
+
 /// Reads a host: id, key, owner, state.
-pub(super) fn host(row: &Row) -> Result<(HostId, HostRow), Failure> {
+pub(super) fn host(row: &Row) -> Result<HostRow, Failure> {
     let key: String = row.try_get(1)?;
     let owner: i32 = row.try_get(2)?;
     let state: String = row.try_get(3)?;
     let state = serde_json::from_str(&state).map_err(|cause| damaged(&key, cause))?;
     let owner = (owner >= 0).then(|| collection_id(owner));
-    Ok((host_id(row.try_get(0)?), HostRow { key, owner, state }))
+    Ok(HostRow { key, owner, state })
 }
 
-/// Reads a queue: id, collection, host, queued, leased, done, failed, `first_due`.
-pub(super) fn queue(row: &Row) -> Result<(QueueId, QueueRow), Failure> {
-    let count = |column: usize| row.try_get::<_, i64>(column).map(unsigned);
+/// Reads the queue that stands beside a host, if it has one: id, collection, host, queued, leased, done, failed, `first_due`,
+/// seen, version.
+pub(super) fn queue(row: &Row) -> Result<Option<(QueueId, QueueRow)>, Failure> {
+    let Some(id) = row.try_get::<_, Option<i32>>(QUEUE_FROM)? else { return Ok(None) };
+    let count = |column: usize| row.try_get::<_, i64>(QUEUE_FROM + column).map(unsigned);
     let queue = QueueRow {
-        collection: collection_id(row.try_get(1)?),
-        host: host_id(row.try_get(2)?),
+        collection: collection_id(row.try_get(QUEUE_FROM + 1)?),
+        host: host_id(row.try_get(QUEUE_FROM + 2)?),
         counts: [count(3)?, count(4)?, count(5)?, count(6)?],
-        first_due: row.try_get::<_, Option<i64>>(7)?.map(moment_of_second),
-        seen: moment_of_millis(row.try_get(8)?),
+        first_due: row.try_get::<_, Option<i64>>(QUEUE_FROM + 7)?.map(moment_of_second),
+        seen: moment_of_millis(row.try_get(QUEUE_FROM + 8)?),
+        version: row.try_get(QUEUE_FROM + 9)?,
     };
-    Ok((queue_id(row.try_get(0)?), queue))
+    Ok(Some((queue_id(id), queue)))
 }

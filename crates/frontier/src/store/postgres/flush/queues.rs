@@ -1,16 +1,17 @@
 //! Writing hosts and queues, and what is worked out of their entries.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tokio_postgres::types::Type;
 
 use super::super::failure::Failure;
 use super::super::loaded::Changes;
-use super::super::rows::{int, millis, owner_number};
+use super::super::rows::{int, millis, owner_number, second};
 use super::super::session::Statement;
 use super::super::view::View;
-use super::before;
+use super::shifts::{Shift, Shifts};
 use crate::entry::QueueId;
+use crate::moment::Moment;
 
 /// New hosts, in the order of their keys, as all add them.
 pub(super) fn new_hosts(view: &View) -> Result<Option<Statement<'_>>, Failure> {
@@ -39,19 +40,40 @@ fn host_state(host: &crate::host::Host) -> Result<String, Failure> {
         .map_err(|cause| Failure::Damaged(format!("a host cannot be written: {cause}")))
 }
 
-pub(super) fn new_queues<'a>(changes: &Changes) -> Option<Statement<'a>> {
-    const ADD: &str = "INSERT INTO @queues (id, collection, host) \
-        SELECT * FROM unnest($1::int4[], $2::int4[], $3::int4[])";
-    let rows = &changes.new_queues;
-    let numbers: Vec<i32> = rows.keys().map(|queue| int(queue.0)).collect();
-    let collections: Vec<i32> = rows.values().map(|row| int(row.collection.0)).collect();
-    let hosts: Vec<i32> = rows.values().map(|row| int(row.host.0)).collect();
-    (!rows.is_empty()).then(|| {
-        Statement::new(ADD)
-            .with(numbers, Type::INT4_ARRAY)
-            .with(collections, Type::INT4_ARRAY)
-            .with(hosts, Type::INT4_ARRAY)
-    })
+/// New queues, with all that is worked out of them: this call has added whatever they have.
+pub(super) fn new_queues<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'a>> {
+    const ADD: &str = "INSERT INTO @queues (id, collection, host, queued, leased, done, failed, place, opens, first_due, wake_at, seen) \
+        SELECT w.*, $12 FROM unnest($1::int4[], $2::int4[], $3::int4[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], \
+            $9::int8[], $10::int8[], $11::int8[]) w";
+    let rows = &view.changes.new_queues;
+    if rows.is_empty() {
+        return None;
+    }
+    let mut statement = Statement::new(ADD)
+        .with(rows.keys().map(|queue| int(queue.0)).collect::<Vec<_>>(), Type::INT4_ARRAY)
+        .with(rows.values().map(|row| int(row.collection.0)).collect::<Vec<_>>(), Type::INT4_ARRAY)
+        .with(rows.values().map(|row| int(row.host.0)).collect::<Vec<_>>(), Type::INT4_ARRAY);
+    let none = Shift::default();
+    let shifts: Vec<(QueueId, &Shift)> =
+        rows.keys().map(|queue| (*queue, shifts.get(queue).unwrap_or(&none))).collect();
+    for state in 0..4 {
+        let counts: Vec<i64> = shifts.iter().map(|(_, shift)| shift.counts[state]).collect();
+        statement = statement.with(counts, Type::INT8_ARRAY);
+    }
+    let waits: [fn(&View, QueueId, &Shift) -> Option<i64>; 4] = [
+        |view, queue, shift| shift.has_ready.then(|| place(view, queue)),
+        |view, queue, shift| {
+            let due = shift.first_due.filter(|_| !shift.has_ready)?;
+            Some(millis(due.max(view.opens(queue).at)))
+        },
+        |_, _, shift| shift.first_due.map(second),
+        |_, _, shift| shift.first_due.into_iter().chain(shift.step).min().map(millis),
+    ];
+    for wait in waits {
+        let column: Vec<Option<i64>> = shifts.iter().map(|(queue, shift)| wait(view, *queue, shift)).collect();
+        statement = statement.with(column, Type::INT8_ARRAY);
+    }
+    Some(statement.with(millis(view.now), Type::INT8))
 }
 
 /// Queues that are gone, and the hosts that go with them.
@@ -82,55 +104,67 @@ pub(super) fn change_hosts<'a>(changes: &Changes) -> Result<Option<Statement<'a>
     Ok(is_any.then(|| Statement::new(CHANGE).with(numbers, Type::INT4_ARRAY).with(states, Type::TEXT_ARRAY)))
 }
 
-/// Works out when queues can be claimed. Answers for each whether that is earlier than before. `OFFSET 0` has each
-/// question asked once, and not wherever its answer is used.
-pub(super) fn refresh<'a>(view: &View, queues: &BTreeSet<QueueId>) -> Option<Statement<'a>> {
+/// Works out when queues can be claimed that were there before. Answers for each whether that is earlier than before.
+/// What the call knows is not asked for; `OFFSET 0` has each question asked once, and not wherever its answer is used.
+pub(super) fn refresh<'a>(
+    view: &View,
+    shifts: &Shifts,
+    queues: &BTreeSet<QueueId>,
+    woken: &BTreeSet<QueueId>,
+) -> Option<Statement<'a>> {
     const REFRESH: &str = "UPDATE @queues q SET queued = n.queued, leased = n.leased, done = n.done, failed = n.failed, \
             place = n.place, opens = n.opens, first_due = n.first_due, wake_at = least(n.first_due * 1000, n.step), \
-            seen = $8 \
+            seen = $11 \
         FROM (SELECT w.id, o.queued + w.queued AS queued, o.leased + w.leased AS leased, \
                 o.done + w.done AS done, o.failed + w.failed AS failed, s.first_due, s.step, \
                 CASE WHEN s.ready THEN w.place END AS place, \
                 CASE WHEN NOT s.ready AND s.first_due IS NOT NULL THEN greatest(w.opens, s.first_due * 1000) END AS opens, \
                 coalesce(o.place >> 20, o.opens) AS old_at \
-            FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[]) \
-                w (id, place, opens, queued, leased, done, failed) \
+            FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], \
+                $9::bool[], $10::int8[]) \
+                w (id, place, opens, queued, leased, done, failed, has_ready, knows_due, first_due) \
             JOIN @queues o ON o.id = w.id \
             CROSS JOIN LATERAL (SELECT \
-                EXISTS (SELECT 1 FROM @entries e WHERE e.queue = w.id AND e.ready) AS ready, \
-                (SELECT min(e.due) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND NOT e.ready) AS first_due, \
+                w.has_ready OR EXISTS (SELECT 1 FROM @entries e WHERE e.queue = w.id AND e.ready) AS ready, \
+                CASE WHEN w.knows_due THEN w.first_due ELSE (SELECT min(e.due) FROM @entries e \
+                    WHERE e.queue = w.id AND e.state = 0 AND NOT e.ready) END AS first_due, \
                 (SELECT min(e.step) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND e.step IS NOT NULL) AS step OFFSET 0) s) n \
         WHERE q.id = n.id RETURNING coalesce(coalesce(n.place >> 20, n.opens) < n.old_at, \
             coalesce(n.place, n.opens) IS NOT NULL AND n.old_at IS NULL)";
     if queues.is_empty() {
         return None;
     }
-    let place = |queue: &QueueId| i64::try_from(view.place_of(*queue)).unwrap_or(i64::MAX);
+    let none = Shift::default();
+    let shift = |queue: &QueueId| shifts.get(queue).unwrap_or(&none);
     let numbers: Vec<i32> = queues.iter().map(|queue| int(queue.0)).collect();
-    let places: Vec<i64> = queues.iter().map(place).collect();
+    let places: Vec<i64> = queues.iter().map(|queue| place(view, *queue)).collect();
     let opens: Vec<i64> = queues.iter().map(|queue| millis(view.opens(*queue).at)).collect();
     let mut statement = Statement::new(REFRESH)
         .with(numbers, Type::INT4_ARRAY)
         .with(places, Type::INT8_ARRAY)
         .with(opens, Type::INT8_ARRAY);
-    let deltas = deltas(view);
     for state in 0..4 {
-        let delta = |queue: &QueueId| deltas.get(queue).map_or(0, |delta| delta[state]);
-        statement = statement.with(queues.iter().map(delta).collect::<Vec<i64>>(), Type::INT8_ARRAY);
+        let counts: Vec<i64> = queues.iter().map(|queue| shift(queue).counts[state]).collect();
+        statement = statement.with(counts, Type::INT8_ARRAY);
     }
-    Some(statement.with(millis(view.now), Type::INT8))
+    let has_ready: Vec<bool> = queues.iter().map(|queue| shift(queue).has_ready).collect();
+    // What was woken was made ready beside the call.
+    let due = |queue: &QueueId| {
+        let before = view.queue_row(*queue).filter(|_| !woken.contains(queue))?.first_due;
+        shift(queue).first_due_after(before)
+    };
+    let first_due: Vec<Option<Option<Moment>>> = queues.iter().map(due).collect();
+    let knows_due: Vec<bool> = first_due.iter().map(Option::is_some).collect();
+    let first_due: Vec<Option<i64>> = first_due.into_iter().map(|due| due.flatten().map(second)).collect();
+    Some(
+        statement
+            .with(has_ready, Type::BOOL_ARRAY)
+            .with(knows_due, Type::BOOL_ARRAY)
+            .with(first_due, Type::INT8_ARRAY)
+            .with(millis(view.now), Type::INT8),
+    )
 }
 
-/// How many entries of each state a queue has gained or lost.
-pub(super) fn deltas(view: &View) -> BTreeMap<QueueId, [i64; 4]> {
-    let mut deltas: BTreeMap<QueueId, [i64; 4]> = BTreeMap::new();
-    for (entry, row) in &view.changes.entries {
-        if let Some(row) = before(view, *entry) {
-            deltas.entry(row.standing.queue).or_default()[row.standing.state as usize] -= 1;
-        }
-        if let Some(row) = row {
-            deltas.entry(row.standing.queue).or_default()[row.standing.state as usize] += 1;
-        }
-    }
-    deltas
+fn place(view: &View, queue: QueueId) -> i64 {
+    i64::try_from(view.place_of(queue)).unwrap_or(i64::MAX)
 }

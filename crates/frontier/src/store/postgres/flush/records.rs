@@ -9,7 +9,7 @@ use super::super::loaded::Changes;
 use super::super::rows::int;
 use super::super::session::Statement;
 use super::super::view::{View, key_of};
-use super::queues::deltas;
+use super::shifts::Shifts;
 use crate::engine::Tx as _;
 use crate::entry::CollectionId;
 use crate::verbs::Tally;
@@ -73,7 +73,7 @@ pub(super) fn clear<'a>(changes: &Changes) -> Vec<Statement<'a>> {
 }
 
 /// Adds to what is counted of collections: each connection in a row of its own, so that none waits for another.
-pub(super) fn count<'a>(view: &View) -> Option<Statement<'a>> {
+pub(super) fn count<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'a>> {
     const COUNT: &str = "INSERT INTO @counters AS c \
         SELECT w.collection, pg_backend_pid() % 64, queued, leased, done, failed, fetches, bytes, changes, skipped \
         FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], \
@@ -84,11 +84,11 @@ pub(super) fn count<'a>(view: &View) -> Option<Statement<'a>> {
             fetches = c.fetches + excluded.fetches, bytes = c.bytes + excluded.bytes, \
             changes = c.changes + excluded.changes, skipped = c.skipped + excluded.skipped";
     let mut sums: BTreeMap<CollectionId, [i64; 8]> = BTreeMap::new();
-    for (queue, delta) in deltas(view) {
-        let (collection, _) = view.queue_parts(queue);
+    for (queue, shift) in shifts {
+        let (collection, _) = view.queue_parts(*queue);
         let sum = sums.entry(collection).or_default();
-        for (sum, delta) in sum.iter_mut().zip(delta) {
-            *sum += delta;
+        for (sum, count) in sum.iter_mut().zip(shift.counts) {
+            *sum += count;
         }
     }
     for (collection, tally) in &view.changes.tallies {

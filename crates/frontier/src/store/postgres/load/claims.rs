@@ -12,7 +12,6 @@ use super::super::rows::{self, askable, host_id, int, millis, queue_id, standing
 use super::super::session::{Session, Statement};
 use super::super::wants::Wants;
 use super::heads::ready;
-use super::lock_them;
 use crate::engine::Wanted;
 use crate::entry::{HostId, Lease, QueueId};
 use crate::moment::Moment;
@@ -236,8 +235,9 @@ pub(super) async fn tokens(
     wants: &Wants,
     hosts: &mut BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    const WHICH: &str = "SELECT q.host FROM @entries e JOIN @queues q ON q.id = e.queue \
-        WHERE e.state = 1 AND e.token = ANY($1)";
+    // Those that are locked already are not waited for; of the others each has a higher number than those.
+    const LOCK: &str = "SELECT h.id FROM @hosts h WHERE h.id = ANY(ARRAY(SELECT q.host FROM @entries e \
+        JOIN @queues q ON q.id = e.queue WHERE e.state = 1 AND e.token = ANY($1))) AND h.id > $2 ORDER BY h.id FOR UPDATE";
     const LEASED: &str = concat!(
         "SELECT ",
         standing!(),
@@ -246,29 +246,29 @@ pub(super) async fn tokens(
         ", q.host FROM @entries e JOIN @queues q ON q.id = e.queue WHERE e.state = 1 AND e.token = ANY($1)"
     );
     let numbers: Vec<i64> = wants.tokens.iter().filter_map(|token| i64::try_from(token.0).ok()).collect();
-    let param = [(&numbers as _, Type::INT8_ARRAY)];
-    let mut first = Vec::new();
-    if !call.is_alone {
-        let mut found = BTreeSet::new();
-        for row in session.query(WHICH, &param).await? {
-            found.insert(host_id(row.try_get(0)?));
-        }
-        found.retain(|host| !loaded.locked.contains(host));
-        if !loaded.can_lock(&found) {
-            return Err(Failure::NotLocked(found));
-        }
-        first.push(lock_them(&found));
-        loaded.locked.extend(found);
+    let leased = Statement::new(LEASED).with(numbers.clone(), Type::INT8_ARRAY);
+    let last = loaded.locked.iter().max().map_or(-1, |last| int(last.0));
+    let lock = Statement::new(LOCK).with(numbers, Type::INT8_ARRAY).with(last, Type::INT4);
+    let statements = if call.is_alone { vec![leased] } else { vec![lock, leased] };
+    let mut answers = session.run_all(&statements).await?;
+    let leased = answers.pop().unwrap_or_default();
+    for row in answers.iter().flatten() {
+        loaded.locked.insert(host_id(row.try_get(0)?));
     }
-    first.push(Statement::new(LEASED).with(numbers, Type::INT8_ARRAY));
+    let mut unlocked = BTreeSet::new();
     loaded.tokens.extend(wants.tokens.iter().map(|token| (*token, None)));
-    for row in session.run_all(&first).await?.pop().iter().flatten() {
-        hosts.insert(host_id(row.try_get("host")?));
+    for row in &leased {
+        let host = host_id(row.try_get("host")?);
+        if !call.is_alone && !loaded.locked.contains(&host) {
+            unlocked.insert(host);
+        }
+        hosts.insert(host);
         let (id, row) = rows::entry(row, true)?;
         if let Some(lease) = row.lease {
             loaded.tokens.insert(lease.token, Some(id));
         }
         loaded.entries.insert(id, Some(row));
     }
-    Ok(())
+    // One with a lower number is waited for from the start, the next time.
+    if unlocked.is_empty() { Ok(()) } else { Err(Failure::NotLocked(unlocked)) }
 }

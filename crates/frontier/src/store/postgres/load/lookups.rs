@@ -1,6 +1,6 @@
 //! Finding entries, queues and hosts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use tokio_postgres::types::Type;
 
@@ -15,7 +15,7 @@ use super::super::session::Session;
 use super::super::view::key_of;
 use super::super::wants::{Lookup, Stretch, Wants, stretch_key};
 use super::claims::forget;
-use super::{lock, owner};
+use super::{host_rows, lock, owner};
 use crate::engine::Within;
 use crate::entry::{CollectionId, EntryId, HostId, QueueId};
 
@@ -51,25 +51,42 @@ pub(super) async fn lookups(
     }
     let keys: BTreeSet<(CollectionId, String)> =
         wants.lookups.iter().map(|(collection, key, _)| (*collection, key.clone())).collect();
-    queue_keys(session, call, loaded, &keys, hosts).await?;
+    let versions = queue_keys(session, call, loaded, &keys, hosts).await?;
     let all: Vec<&Lookup> = wants.lookups.iter().collect();
     look_up(session, loaded, &all).await?;
     if !wants.may_add {
         return Ok(Needed::default());
     }
-    let mut missing: Vec<&Lookup> = all.into_iter().filter(|lookup| !is_found(loaded, lookup)).collect();
+    let mut missing: Vec<&Lookup> = all.into_iter().filter(|lookup| found_as(loaded, lookup).is_none()).collect();
     let needed = needed(call, loaded, &missing);
-    if !call.is_alone && lock_hosts_of(session, call, loaded, &mut missing).await? {
-        // Others may have added them meanwhile.
-        queue_keys(session, call, loaded, &keys, hosts).await?;
+    if !call.is_alone {
+        let locked = lock_hosts_of(session, call, loaded, &mut missing).await?;
+        let found = wants.lookups.iter().filter(|lookup| {
+            host_of(call, loaded, lookup).is_some_and(|host| locked.contains(&host))
+        });
+        let found: Vec<EntryId> = found.filter_map(|lookup| found_as(loaded, lookup)).collect();
+        loaded.outdated.extend(found);
+        // Others may have added them meanwhile, but not where queues are as they were.
+        missing.retain(|(collection, key, _)| {
+            let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten();
+            queue.is_some_and(|queue| {
+                loaded.queues.get(&queue).map(|row| row.version) != versions.get(&queue).copied()
+            })
+        });
         look_up(session, loaded, &missing).await?;
     }
     Ok(needed)
 }
 
-fn is_found(loaded: &Loaded, (collection, key, identity): &Lookup) -> bool {
-    let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten();
-    queue.is_some_and(|queue| matches!(loaded.found.get(&(queue, key_of(identity))), Some(Some(_))))
+/// The entry that was found.
+fn found_as(loaded: &Loaded, (collection, key, identity): &Lookup) -> Option<EntryId> {
+    let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten()?;
+    loaded.found.get(&(queue, key_of(identity))).copied().flatten()
+}
+
+/// The host of an entry that is there or may be added.
+fn host_of(call: &Call<'_>, loaded: &Loaded, (collection, key, _): &Lookup) -> Option<HostId> {
+    loaded.host_by.get(&(owner(call, *collection), key.clone())).copied().flatten()
 }
 
 /// How many numbers it takes to add entries.
@@ -88,22 +105,20 @@ fn needed(call: &Call<'_>, loaded: &Loaded, missing: &[&Lookup]) -> Needed {
     needed
 }
 
-/// Locks the hosts of entries that may be added, and leaves those entries whose hosts were not locked before. Says
-/// whether there are any.
+/// Locks the hosts of entries that may be added and reads them, and leaves those entries whose hosts were not locked before.
+/// Returns these hosts.
 async fn lock_hosts_of(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
     missing: &mut Vec<&Lookup>,
-) -> Result<bool, Failure> {
-    let host_of = |loaded: &Loaded, (collection, key, _): &Lookup| {
-        loaded.host_by.get(&(owner(call, *collection), key.clone())).copied().flatten()
-    };
-    let is_open = |loaded: &Loaded, host: &HostId| !loaded.locked.contains(host);
-    missing.retain(|lookup| host_of(loaded, lookup).is_some_and(|host| is_open(loaded, &host)));
-    let hosts: BTreeSet<HostId> = missing.iter().filter_map(|lookup| host_of(loaded, lookup)).collect();
+) -> Result<BTreeSet<HostId>, Failure> {
+    let is_open = |host: &HostId| !loaded.locked.contains(host);
+    missing.retain(|lookup| host_of(call, loaded, lookup).is_some_and(|host| is_open(&host)));
+    let hosts: BTreeSet<HostId> =
+        missing.iter().filter_map(|lookup| host_of(call, loaded, lookup)).collect();
     if hosts.is_empty() {
-        return Ok(false);
+        return Ok(hosts);
     }
     if !loaded.can_lock(&hosts) {
         return Err(Failure::NotLocked(loaded.locked.iter().copied().chain(hosts).collect()));
@@ -112,7 +127,8 @@ async fn lock_hosts_of(
         forget(loaded, *host);
     }
     lock(session, loaded, &hosts).await?;
-    Ok(true)
+    host_rows(session, loaded, &hosts).await?;
+    Ok(hosts)
 }
 
 async fn look_up(session: &Session, loaded: &mut Loaded, lookups: &[&Lookup]) -> Result<(), Failure> {
@@ -127,6 +143,9 @@ async fn look_up(session: &Session, loaded: &mut Loaded, lookups: &[&Lookup]) ->
         Some((queue, key_of(identity)))
     });
     let known: Vec<(QueueId, Key)> = known.collect();
+    if known.is_empty() {
+        return Ok(());
+    }
     let queues: Vec<i32> = known.iter().map(|(queue, _)| int(queue.0)).collect();
     let keys: Vec<&[u8]> = known.iter().map(|(_, key)| key.as_slice()).collect();
     let rows = session.query(LOOK_UP, &[(&queues, Type::INT4_ARRAY), (&keys, Type::BYTEA_ARRAY)]).await?;
@@ -169,14 +188,15 @@ pub(super) async fn keys(
     Ok(())
 }
 
+/// Finds queues by their keys; returns their versions.
 async fn queue_keys(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
     wanted: &BTreeSet<(CollectionId, String)>,
     hosts: &mut BTreeSet<HostId>,
-) -> Result<(), Failure> {
-    const QUEUES: &str = "SELECT h.id, w.collection, h.key, q.id \
+) -> Result<HashMap<QueueId, i64>, Failure> {
+    const QUEUES: &str = "SELECT h.id, w.collection, h.key, q.id, q.xmin::text::int8 \
         FROM unnest($1::int4[], $2::int4[], $3::text[]) w (collection, owner, key) \
         JOIN @hosts h ON h.key = w.key AND h.owner = w.owner \
         LEFT JOIN @queues q ON q.collection = w.collection AND q.host = h.id";
@@ -184,8 +204,9 @@ async fn queue_keys(
         loaded.queue_by.insert((*collection, key.clone()), None);
         loaded.host_by.entry((owner(call, *collection), key.clone())).or_insert(None);
     }
+    let mut versions = HashMap::new();
     if wanted.is_empty() {
-        return Ok(());
+        return Ok(versions);
     }
     let collections: Vec<i32> = wanted.iter().map(|(collection, _)| int(collection.0)).collect();
     let owners: Vec<i32> =
@@ -204,9 +225,12 @@ async fn queue_keys(
         let queue: Option<i32> = row.try_get(3)?;
         loaded.host_by.insert((owner(call, collection), key.clone()), Some(host));
         loaded.queue_by.insert((collection, key), queue.map(queue_id));
+        if let Some(queue) = queue {
+            versions.insert(queue_id(queue), row.try_get(4)?);
+        }
         hosts.insert(host);
     }
-    Ok(())
+    Ok(versions)
 }
 
 /// Entries by their numbers.

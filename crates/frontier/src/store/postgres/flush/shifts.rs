@@ -1,0 +1,94 @@
+//! What a call has done to queues, by the entries that it has changed.
+
+use std::collections::BTreeMap;
+
+use super::super::view::View;
+use super::before;
+use crate::entry::{QueueId, Standing, State};
+use crate::moment::Moment;
+
+/// What the call has done to each queue whose entries it has changed.
+pub(super) type Shifts = BTreeMap<QueueId, Shift>;
+
+/// What the call has done to a queue.
+#[derive(Debug, Default)]
+pub(super) struct Shift {
+    /// How many entries it has gained or lost, by state.
+    pub(super) counts: [i64; State::ALL.len()],
+    /// Whether one of those that were changed is ready.
+    pub(super) has_ready: bool,
+    /// When the first of them is due that waits.
+    pub(super) first_due: Option<Moment>,
+    /// When the score of the first of them steps.
+    pub(super) step: Option<Moment>,
+    /// When the last of those was due that were queued before.
+    last_queued: Option<Moment>,
+}
+
+impl Shift {
+    fn take_away(&mut self, standing: &Standing) {
+        self.counts[standing.state as usize] -= 1;
+        if standing.state == State::Queued {
+            self.last_queued = self.last_queued.max(Some(standing.due));
+        }
+    }
+
+    fn add(&mut self, standing: &Standing, is_ready: bool) {
+        self.counts[standing.state as usize] += 1;
+        self.has_ready |= is_ready;
+        if standing.state == State::Queued {
+            let first = |one: Option<Moment>, other: Option<Moment>| one.into_iter().chain(other).min();
+            self.first_due = first(self.first_due, Some(standing.due).filter(|_| !is_ready));
+            self.step = first(self.step, standing.step);
+        }
+    }
+
+    /// When the first entry of a queue is due that waits, if that was `before`; none if only its entries know, for one that
+    /// waited may not any more.
+    pub(super) fn first_due_after(&self, before: Option<Moment>) -> Option<Option<Moment>> {
+        let waited = before.is_some_and(|first| self.last_queued.is_some_and(|last| last >= first));
+        (!waited).then(|| before.into_iter().chain(self.first_due).min())
+    }
+}
+
+/// What the call has done.
+pub(super) fn shifts(view: &View) -> Shifts {
+    let mut shifts = Shifts::new();
+    for (entry, row) in &view.changes.entries {
+        if let Some(row) = before(view, *entry) {
+            shifts.entry(row.standing.queue).or_default().take_away(&row.standing);
+        }
+        if let Some(row) = row {
+            let is_ready = view.is_ready(&row.standing);
+            shifts.entry(row.standing.queue).or_default().add(&row.standing, is_ready);
+        }
+    }
+    shifts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_due_is_known_unless_one_that_waited_may_be_gone() {
+        let at = Moment::from_second;
+        let shift = |first_due: Option<u32>, last_queued: Option<u32>| Shift {
+            first_due: first_due.map(at),
+            last_queued: last_queued.map(at),
+            ..Shift::default()
+        };
+        let cases = [
+            ("nothing changed", shift(None, None), Some(50), Some(Some(50))),
+            ("one is added that waits longer", shift(Some(60), None), Some(50), Some(Some(50))),
+            ("one is added that is due sooner", shift(Some(40), None), Some(50), Some(Some(40))),
+            ("the first that waits is added", shift(Some(60), None), None, Some(Some(60))),
+            ("what is taken was ready", shift(None, Some(49)), Some(50), Some(Some(50))),
+            ("none waited", shift(None, Some(70)), None, Some(None)),
+            ("what is taken may have waited", shift(None, Some(50)), Some(50), None),
+        ];
+        for (name, shift, before, wanted) in cases {
+            assert_eq!(shift.first_due_after(before.map(at)), wanted.map(|due| due.map(at)), "{name}");
+        }
+    }
+}
