@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use common::postgres::{InSchema, apart, client, deadlocks, new_database, sql};
 use common::setting;
 use common::shop::{Clock, Floor, Local, Note, audit, begin, lives, see, start};
+use forager_core::order::Order;
 use forager_core::scope::Profile;
 use forager_core::scope::extent::Kind as Scope;
 use forager_core::time::Interval;
@@ -345,31 +346,35 @@ fn a_claim_over_some_collections_finds_what_is_free_in_each() {
     }
 }
 
-/// A page has a link that is known and one that is new. While it waits for their host, somebody raises the one that is known.
+/// A page has a link that is known and one that is new. While it waits for their host, somebody raises the one that is known,
+/// of which it would change another thing: how deep it lies.
 #[test]
 fn what_others_change_while_a_call_waits_for_a_host_is_not_lost() {
     let url = new_database();
     let schema = InSchema::at(&url);
     let store = Arc::new(schema.connect(impolite()));
     apart(async move {
-        start_job(&*store, 1, 2).await;
         let now = start().timestamp();
+        let address = |path: &str| format!("https://h0.example/{path}");
         let page = |source: &str, links: &[&str]| Page {
             collection: "job".into(),
-            source: Some(format!("https://h0.example/{source}")),
-            links: links
-                .iter()
-                .map(|path| Link { url: format!("https://h0.example/{path}"), ..Link::default() })
-                .collect(),
+            source: Some(address(source)),
+            links: links.iter().map(|path| Link { url: address(path), ..Link::default() }).collect(),
             ..Page::default()
         };
+        let profile = Profile { order: Order::Fifo, ..Profile::new("", "") };
+        let job = NewJob { id: "job".into(), urls: vec![address("")], profile, limits: Limits::default() };
+        store.start_job(&job, now).await.unwrap();
+        store.discover(&[page("", &["1"])], now).await.unwrap();
         store.discover(&[page("1", &["known"])], now).await.unwrap();
-        let priority = "SELECT priority FROM @.entries WHERE url LIKE '%/known'".replace('@', &schema.options.schema);
-        assert_eq!(sql(&url, &priority).await, ["640"]);
+        let within = |statement: &str| statement.replace('@', &schema.options.schema);
+        let stands =
+            within("SELECT priority || ' at depth ' || depth FROM @.entries WHERE url LIKE '%/known'");
+        assert_eq!(sql(&url, &stands).await, ["0 at depth 2"]);
         let holder = client(&url).await;
         let hold = "BEGIN; SELECT 1 FROM @.hosts WHERE key = 'h0.example' FOR UPDATE; \
             UPDATE @.entries SET priority = 900 WHERE url LIKE '%/known'";
-        holder.batch_execute(&hold.replace('@', &schema.options.schema)).await.unwrap();
+        holder.batch_execute(&within(hold)).await.unwrap();
         let waiting = tokio::spawn({
             let (store, page) = (store.clone(), page("", &["known", "new"]));
             async move { store.discover(&[page], now).await.unwrap() }
@@ -381,7 +386,7 @@ fn what_others_change_while_a_call_waits_for_a_host_is_not_lost() {
         }
         holder.batch_execute("COMMIT").await.unwrap();
         waiting.await.unwrap();
-        assert_eq!(sql(&url, &priority).await, ["900"], "a link from the homepage would give 800");
+        assert_eq!(sql(&url, &stands).await, ["900 at depth 1"]);
         schema.is_sound().await;
     });
 }

@@ -237,7 +237,9 @@ impl Inner {
         let Some(queue) = self.queue_at(number) else { return Filed::Nowhere };
         let opens = self.opens(queue);
         if opens.is_open(self.counters.now) {
-            Filed::Open(self.host_at(queue.host).map_or(0, |host| host.state().place(queue.collection, opens)))
+            Filed::Open(
+                self.host_at(queue.host).map_or(0, |host| host.state().place(queue.collection, opens)),
+            )
         } else {
             Filed::Closed(opens.at)
         }

@@ -174,7 +174,8 @@ impl Postgres {
             if wants.is_empty() {
                 let result = result.map_err(Failure::Call)?;
                 let unlocked = flush::unlocked(&how, &view)?;
-                let is_outdated = view.changes.entries.keys().any(|entry| view.loaded.outdated.contains(entry));
+                let is_outdated =
+                    view.changes.entries.keys().any(|entry| view.loaded.outdated.contains(entry));
                 if unlocked.is_empty() && !is_outdated {
                     let later = view.loaded.advanced(now, how.is_alone);
                     return if later > now { Err(Failure::Behind(later)) } else { Ok((view, result)) };

@@ -55,7 +55,8 @@ impl Waits {
         let is_right = |says: i64, right: i64| {
             says == right || (says > right && is_busy) || (says < right && self.wake_at.is_some())
         };
-        self.place.is_none_or(|says| is_right(says, place)) && self.opens.is_none_or(|says| is_right(says, due))
+        self.place.is_none_or(|says| is_right(says, place))
+            && self.opens.is_none_or(|says| is_right(says, due))
     }
 }
 

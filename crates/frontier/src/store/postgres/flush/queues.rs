@@ -70,7 +70,8 @@ pub(super) fn new_queues<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'
         |_, _, shift| shift.first_due.into_iter().chain(shift.step).min().map(millis),
     ];
     for wait in waits {
-        let column: Vec<Option<i64>> = shifts.iter().map(|(queue, shift)| wait(view, *queue, shift)).collect();
+        let column: Vec<Option<i64>> =
+            shifts.iter().map(|(queue, shift)| wait(view, *queue, shift)).collect();
         statement = statement.with(column, Type::INT8_ARRAY);
     }
     Some(statement.with(millis(view.now), Type::INT8))

@@ -57,13 +57,15 @@ pub(super) async fn lookups(
     if !wants.may_add {
         return Ok(Needed::default());
     }
-    let mut missing: Vec<&Lookup> = all.into_iter().filter(|lookup| found_as(loaded, lookup).is_none()).collect();
+    let mut missing: Vec<&Lookup> =
+        all.into_iter().filter(|lookup| found_as(loaded, lookup).is_none()).collect();
     let needed = needed(call, loaded, &missing);
     if !call.is_alone {
         let locked = lock_hosts_of(session, call, loaded, &mut missing).await?;
-        let found = wants.lookups.iter().filter(|lookup| {
-            host_of(call, loaded, lookup).is_some_and(|host| locked.contains(&host))
-        });
+        let found = wants
+            .lookups
+            .iter()
+            .filter(|lookup| host_of(call, loaded, lookup).is_some_and(|host| locked.contains(&host)));
         let found: Vec<EntryId> = found.filter_map(|lookup| found_as(loaded, lookup)).collect();
         loaded.outdated.extend(found);
         // Others may have added them meanwhile, but not where queues are as they were.
@@ -115,8 +117,7 @@ async fn lock_hosts_of(
 ) -> Result<BTreeSet<HostId>, Failure> {
     let is_open = |host: &HostId| !loaded.locked.contains(host);
     missing.retain(|lookup| host_of(call, loaded, lookup).is_some_and(|host| is_open(&host)));
-    let hosts: BTreeSet<HostId> =
-        missing.iter().filter_map(|lookup| host_of(call, loaded, lookup)).collect();
+    let hosts: BTreeSet<HostId> = missing.iter().filter_map(|lookup| host_of(call, loaded, lookup)).collect();
     if hosts.is_empty() {
         return Ok(hosts);
     }
@@ -252,6 +253,7 @@ pub(super) async fn entries(
     }
     for row in &session.query(ENTRIES, &[(&numbers, Type::INT4_ARRAY)]).await? {
         let (id, row) = rows::entry(row, true)?;
+        loaded.outdated.remove(&id);
         loaded.entries.insert(id, Some(row));
     }
     hosts_of_entries(session, &all.into_iter().collect::<Vec<_>>(), hosts).await
