@@ -242,8 +242,11 @@ impl<'c> Shift<'c> {
         }
         // One turn that failed ends the crawl, but not before the others are handed in: they would be fetched twice.
         let mut failed = None;
-        let (mut reports, mut lines, mut spent) = (Vec::new(), Vec::new(), Vec::new());
-        for over in std::mem::take(&mut self.finished) {
+        let finished = std::mem::take(&mut self.finished);
+        let (mut reports, mut lines) =
+            (Vec::with_capacity(finished.len()), Vec::with_capacity(finished.len()));
+        let mut spent = Vec::new();
+        for over in finished {
             let worker = self.under_way.leave(over.leased.token);
             match over.turn {
                 Err(cause) => failed = failed.or(Some(cause)),
@@ -266,8 +269,8 @@ impl<'c> Shift<'c> {
         }
         if !reports.is_empty() {
             let completed = frontier.complete(&reports, now).await?;
-            for ((report, completed), line) in reports.iter().zip(completed).zip(lines) {
-                self.crawler.visitor.was_reported(report);
+            for ((report, completed), line) in reports.into_iter().zip(completed).zip(lines) {
+                self.crawler.visitor.was_reported(&report);
                 tell(watcher, report, completed, line);
             }
         }
@@ -325,20 +328,20 @@ fn tell_robots(watcher: &mut dyn Watcher, robots: Vec<PageLine>, worker: usize) 
 /// Tells what became of a page.
 fn tell(
     watcher: &mut dyn Watcher,
-    report: &Report,
+    report: Report,
     completed: Completed,
     (mut line, skipped, why): (PageLine, Vec<Found>, Arc<str>),
 ) {
     let found: Vec<Found> = report
         .links
-        .iter()
+        .into_iter()
         .zip(completed.found)
-        .map(|(link, found)| Found { url: link.url.clone(), action: found.action, rule: found.rule })
+        .map(|(link, found)| Found { url: link.url, action: found.action, rule: found.rule })
         .chain(skipped)
         .collect();
     line.added = found.iter().filter(|found| found.action == forager_frontier::verbs::Action::Added).count();
     line.changed = completed.changed;
-    line.difference = completed.changed.then(|| report.difference.clone().with(completed.presence));
+    line.difference = completed.changed.then(|| report.difference.with(completed.presence));
     line.outcome = Some(completed.outcome);
     line.due = completed.due;
     line.rule = match (completed.outcome, line.not_fetched) {
