@@ -1,6 +1,7 @@
 //! The loop that ties it all together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forager_core::time::Interval;
 use forager_fetch::http::{Http, HttpConfig};
@@ -19,6 +20,12 @@ use crate::robots::Office;
 use crate::told::{Found, NotFetched, PageLine, Watcher};
 use crate::trail::Trails;
 use crate::visit::{Turn, Visited, Visitor};
+
+/// With so many pages under way, others come to their end in the moment after one has. They are handed in together: a call
+/// of the queue costs as much as several pages, whether it is for one or for many.
+const MANY: usize = 32;
+/// How long that moment is. No page is held up by it for longer than a slow answer takes.
+const GATHERING: Duration = Duration::from_millis(1);
 
 /// What to crawl.
 #[derive(Clone, Debug, Default)]
@@ -279,6 +286,9 @@ impl<'c> Shift<'c> {
 
     /// Waits for something to do.
     async fn wait(&mut self, nothing: Option<Nothing>, stop: &mut watch::Receiver<Stop>) {
+        if self.under_way.count() >= MANY {
+            tokio::time::sleep(GATHERING).await;
+        }
         if self.may_have_more && self.under_way.count() < self.crawler.config.at_once {
             // What was just handed out may not have been all; asking again costs little.
             self.may_have_more = false;
