@@ -162,6 +162,7 @@ impl Reading {
     fn follow_links(&mut self, page: PageLinks, options: &PageOptions) {
         let of_page = self.directives.nofollow_said().filter(|_| options.reading.respect_meta_robots);
         let of_page = of_page.map(|said| format!("the page asks for no link to be followed ({said})"));
+        self.links.reserve(page.links.len());
         for link in page.links {
             let is_loose = link.rel.nofollow && options.reading.respect_nofollow;
             let obstacle = of_page.as_deref().or(is_loose.then_some("the link is nofollow"));

@@ -1,6 +1,7 @@
 //! The loop that ties it all together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forager_core::time::Interval;
 use forager_fetch::http::{Http, HttpConfig};
@@ -19,6 +20,12 @@ use crate::robots::Office;
 use crate::told::{Found, NotFetched, PageLine, Watcher};
 use crate::trail::Trails;
 use crate::visit::{Turn, Visited, Visitor};
+
+/// With so many pages under way, others come to their end in the moment after one has. They are handed in together: a call
+/// of the queue costs as much as several pages, whether it is for one or for many.
+const MANY: usize = 32;
+/// How long that moment is. No page is held up by it for longer than a slow answer takes.
+const GATHERING: Duration = Duration::from_millis(1);
 
 /// What to crawl.
 #[derive(Clone, Debug, Default)]
@@ -242,8 +249,11 @@ impl<'c> Shift<'c> {
         }
         // One turn that failed ends the crawl, but not before the others are handed in: they would be fetched twice.
         let mut failed = None;
-        let (mut reports, mut lines, mut spent) = (Vec::new(), Vec::new(), Vec::new());
-        for over in std::mem::take(&mut self.finished) {
+        let finished = std::mem::take(&mut self.finished);
+        let (mut reports, mut lines) =
+            (Vec::with_capacity(finished.len()), Vec::with_capacity(finished.len()));
+        let mut spent = Vec::new();
+        for over in finished {
             let worker = self.under_way.leave(over.leased.token);
             match over.turn {
                 Err(cause) => failed = failed.or(Some(cause)),
@@ -266,8 +276,8 @@ impl<'c> Shift<'c> {
         }
         if !reports.is_empty() {
             let completed = frontier.complete(&reports, now).await?;
-            for ((report, completed), line) in reports.iter().zip(completed).zip(lines) {
-                self.crawler.visitor.was_reported(report);
+            for ((report, completed), line) in reports.into_iter().zip(completed).zip(lines) {
+                self.crawler.visitor.was_reported(&report);
                 tell(watcher, report, completed, line);
             }
         }
@@ -276,6 +286,9 @@ impl<'c> Shift<'c> {
 
     /// Waits for something to do.
     async fn wait(&mut self, nothing: Option<Nothing>, stop: &mut watch::Receiver<Stop>) {
+        if self.under_way.count() >= MANY {
+            tokio::time::sleep(GATHERING).await;
+        }
         if self.may_have_more && self.under_way.count() < self.crawler.config.at_once {
             // What was just handed out may not have been all; asking again costs little.
             self.may_have_more = false;
@@ -325,20 +338,20 @@ fn tell_robots(watcher: &mut dyn Watcher, robots: Vec<PageLine>, worker: usize) 
 /// Tells what became of a page.
 fn tell(
     watcher: &mut dyn Watcher,
-    report: &Report,
+    report: Report,
     completed: Completed,
     (mut line, skipped, why): (PageLine, Vec<Found>, Arc<str>),
 ) {
     let found: Vec<Found> = report
         .links
-        .iter()
+        .into_iter()
         .zip(completed.found)
-        .map(|(link, found)| Found { url: link.url.clone(), action: found.action, rule: found.rule })
+        .map(|(link, found)| Found { url: link.url, action: found.action, rule: found.rule })
         .chain(skipped)
         .collect();
     line.added = found.iter().filter(|found| found.action == forager_frontier::verbs::Action::Added).count();
     line.changed = completed.changed;
-    line.difference = completed.changed.then(|| report.difference.clone().with(completed.presence));
+    line.difference = completed.changed.then(|| report.difference.with(completed.presence));
     line.outcome = Some(completed.outcome);
     line.due = completed.due;
     line.rule = match (completed.outcome, line.not_fetched) {

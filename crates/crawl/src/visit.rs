@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, CutOff, Failure, Http, Request, Response};
+use forager_fetch::robots::Robots;
 use forager_fetch::sitemap::{Problem, Trouble};
 use forager_frontier::entry::{How, Token};
 use forager_frontier::verbs::{
@@ -137,10 +138,10 @@ impl Visitor {
         // Of a page that does not come whole the queue takes the links when it gives the page up, and not before: the
         // sitemaps come along with each try, and with the next page all the same.
         let is_damaged = visited.report.error == Some(FetchError::Damaged);
-        if let Some(robots) = found.rules.robots().filter(|_| options.reading.sitemaps)
-            && (is_damaged || self.is_first_of(&leased.collection, &url))
-        {
-            visited.report.links.extend(robots.sitemaps().iter().filter_map(|text| listing(&url, text)));
+        let sitemaps =
+            found.rules.robots().filter(|_| options.reading.sitemaps).map_or(&[][..], Robots::sitemaps);
+        if !sitemaps.is_empty() && (is_damaged || self.is_first_of(&leased.collection, &url)) {
+            visited.report.links.extend(sitemaps.iter().filter_map(|text| listing(&url, text)));
         }
         Ok(Turn::Reported(visited))
     }

@@ -1,12 +1,23 @@
-//! What reading links and reading content have in common: the parser, its bounds, its text.
+//! What reading links and reading content have in common: how a page is taken apart, within which bounds, and its text.
+//!
+//! Links are read with `tokens`, which makes no copy of anything: every page is read so. Content is read with `lol_html`,
+//! which knows selectors; `links` has a property that holds both against each other.
 
+mod foreign;
+mod open;
+mod raw;
 mod regions;
+mod tag;
 mod text;
+mod tokens;
 
 use lol_html::{HtmlRewriter, MemorySettings, Settings};
 
+pub(crate) use open::OpenElements;
 pub(crate) use regions::{Region, Regions};
-pub(crate) use text::{attribute, cut, is_well_spaced, push_words, unescape};
+pub(crate) use tag::{Name, Tag};
+pub(crate) use text::{cut, is_well_spaced, push_words, unescape};
+pub(crate) use tokens::{Element, Token, Tokens};
 
 /// What the parser may keep at once: the stack of open elements, and a tag without end. It allows
 /// for about ten thousand levels of nesting; browsers stop at some hundreds.

@@ -106,8 +106,10 @@ impl fmt::Display for Label<'_> {
 
 /// The scheme, host and port that one robots.txt is for.
 pub fn origin(url: &FetchUrl) -> String {
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{}{port}", url.scheme(), url.host())
+    match url.port() {
+        Some(port) => format!("{}://{}:{port}", url.scheme(), url.host()),
+        None => format!("{}://{}", url.scheme(), url.host()),
+    }
 }
 
 /// The address of the robots.txt that is for a URL.

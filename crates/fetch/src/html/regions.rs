@@ -9,7 +9,7 @@ use lol_html::html_content::Element;
 use lol_html::{ElementContentHandlers, HandlerResult, Selector};
 use regex::bytes::Regex;
 
-use super::{Handler, selector};
+use super::{Handler, Name, selector};
 
 /// A part of a page, by its element or by its ARIA role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,21 @@ pub(crate) enum Region {
     Footer,
     /// What scripts may make use of, but nobody sees.
     Template,
+}
+
+impl Region {
+    /// The region that an element with these roles is.
+    pub(crate) fn by_role(roles: &str) -> Option<Self> {
+        const ROLES: [(&str, Region); 5] = [
+            ("banner", Region::Header),
+            ("navigation", Region::Nav),
+            ("main", Region::Main),
+            ("complementary", Region::Aside),
+            ("contentinfo", Region::Footer),
+        ];
+        let one = |role: &str| ROLES.iter().find(|(known, _)| known.eq_ignore_ascii_case(role));
+        roles.split_ascii_whitespace().find_map(one).map(|(_, region)| *region)
+    }
 }
 
 /// How many of each region are open.
@@ -60,6 +75,37 @@ impl Regions {
         self.is_in(Region::Header) || self.is_in(Region::Nav)
     }
 
+    /// The region that an element of this name is, here.
+    pub(crate) fn by_name(&self, name: Name) -> Option<Region> {
+        const HEADER: Name = Name::of("header");
+        const FOOTER: Name = Name::of("footer");
+        const OTHERS: [(Name, Region); 6] = [
+            (Name::of("nav"), Region::Nav),
+            (Name::of("main"), Region::Main),
+            (Name::of("article"), Region::Article),
+            (Name::of("section"), Region::Section),
+            (Name::of("aside"), Region::Aside),
+            (Name::of("template"), Region::Template),
+        ];
+        let of_the_page =
+            || ![Region::Article, Region::Main, Region::Section].iter().any(|part| self.is_in(*part));
+        match name {
+            HEADER => of_the_page().then_some(Region::Header),
+            FOOTER => of_the_page().then_some(Region::Footer),
+            _ => OTHERS.iter().find(|(known, _)| *known == name).map(|(_, region)| *region),
+        }
+    }
+
+    /// The parser goes into a region.
+    pub(crate) fn open(&self, region: Region) {
+        self.change(region, 1);
+    }
+
+    /// The parser leaves a region.
+    pub(crate) fn close(&self, region: Region) {
+        self.change(region, -1);
+    }
+
     /// The handlers that keep the count for this page.
     pub(crate) fn handlers<'h>(self: &Rc<Self>, html: &str) -> Vec<Handler<'h, 'static>> {
         let by_name = Rc::clone(self);
@@ -77,32 +123,12 @@ impl Regions {
     }
 
     fn enter_by_name(self: &Rc<Self>, element: &mut Element<'_, '_>) -> HandlerResult {
-        let of_the_page =
-            ![Region::Article, Region::Main, Region::Section].iter().any(|part| self.is_in(*part));
-        let region = match element.tag_name().as_str() {
-            "header" if of_the_page => Region::Header,
-            "footer" if of_the_page => Region::Footer,
-            "nav" => Region::Nav,
-            "main" => Region::Main,
-            "article" => Region::Article,
-            "section" => Region::Section,
-            "aside" => Region::Aside,
-            "template" => Region::Template,
-            _ => return Ok(()),
-        };
-        self.enter(region, element)
+        let region = self.by_name(Name::of(&element.tag_name()));
+        region.map_or(Ok(()), |region| self.enter(region, element))
     }
 
     fn enter_by_role(self: &Rc<Self>, element: &mut Element<'_, '_>) -> HandlerResult {
-        let roles = element.get_attribute("role").unwrap_or_default().to_ascii_lowercase();
-        let region = roles.split_ascii_whitespace().find_map(|role| match role {
-            "banner" => Some(Region::Header),
-            "navigation" => Some(Region::Nav),
-            "main" => Some(Region::Main),
-            "complementary" => Some(Region::Aside),
-            "contentinfo" => Some(Region::Footer),
-            _ => None,
-        });
+        let region = element.get_attribute("role").and_then(|roles| Region::by_role(&roles));
         region.map_or(Ok(()), |region| self.enter(region, element))
     }
 
@@ -110,11 +136,11 @@ impl Regions {
         if !element.can_have_content() {
             return Ok(());
         }
-        self.change(region, 1);
+        self.open(region);
         let regions = Rc::clone(self);
         // The parser calls this too where the end of an outer element closes this one.
         element.on_end_tag(Box::new(move |_| {
-            regions.change(region, -1);
+            regions.close(region);
             Ok(())
         }))
     }

@@ -2,16 +2,13 @@
 
 use std::borrow::Cow;
 
-use lol_html::html_content::Element;
-
-/// An attribute with its character references resolved, by the rules for attributes: in
+/// The value of an attribute with its character references resolved, by the rules for attributes: in
 /// `?a=1&copy=2` there is no copyright sign.
-pub(crate) fn attribute(element: &Element<'_, '_>, name: &str) -> Option<String> {
-    let raw = element.get_attribute(name)?;
-    if memchr::memchr(b'&', raw.as_bytes()).is_none() {
-        return Some(raw);
+pub(crate) fn unescape_attribute(raw: &str) -> Cow<'_, str> {
+    match memchr::memchr(b'&', raw.as_bytes()) {
+        Some(_) => htmlize::unescape_attribute(raw),
+        None => Cow::Borrowed(raw),
     }
-    Some(htmlize::unescape_attribute(raw).into_owned())
 }
 
 /// Text with its character references resolved.

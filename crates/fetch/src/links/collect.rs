@@ -1,28 +1,29 @@
-//! What the parser meets, as it is written: links are resolved when the base is known.
+//! What the reader of a page meets, as it is written: links are resolved when the base is known.
+
+mod parts;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::LazyLock;
-
-use lol_html::html_content::{Element, TextChunk, TextType};
-use lol_html::{ElementContentHandlers, HandlerResult, Selector, Settings};
 
 use super::{Kind, LinkOptions, MAX_UNUSABLE, Rel, RobotsMeta, Unusable, Why, refresh};
-use crate::html::{self, Handler, Region, Regions, attribute, cut, push_words, selector, unescape};
+use crate::html::{
+    Element, Name, OpenElements, Region, Regions, Tag, Token, Tokens, cut, push_words, unescape,
+};
+use parts::{A, AREA, BASE, FRAME, HTML, IFRAME, IMG, LINK, META, TITLE};
 
 /// The most `meta` elements for robots that are kept, and the longest one.
 const MAX_ROBOTS_METAS: usize = 32;
 const MAX_ROBOTS_META_BYTES: usize = 1024;
-/// The longest text between two tags that is kept until its references can be resolved.
+/// The longest text between two tags that is read.
 const MAX_RAW_TEXT_BYTES: usize = 4096;
 /// The longest language tag.
 const MAX_LANG_BYTES: usize = 64;
 
 /// A link as it is written.
 #[derive(Debug)]
-pub(super) struct Raw {
-    pub(super) href: String,
+pub(super) struct Raw<'h> {
+    pub(super) href: Cow<'h, str>,
     pub(super) text: String,
     pub(super) title: String,
     pub(super) rel: Rel,
@@ -32,310 +33,231 @@ pub(super) struct Raw {
 
 /// What was seen so far.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) links: Vec<Raw>,
-    pub(super) base: Option<String>,
+pub(super) struct Seen<'h> {
+    pub(super) links: Vec<Raw<'h>>,
+    pub(super) base: Option<Cow<'h, str>>,
     pub(super) title: Option<String>,
     pub(super) lang: Option<String>,
     pub(super) robots_meta: Vec<RobotsMeta>,
     pub(super) too_many: usize,
     pub(super) too_long: usize,
     pub(super) unusable: Vec<Unusable>,
-    /// The link whose text is being read.
-    open: Option<usize>,
-    /// The text since the last tag; a reference may be split between two pieces of it.
-    pending: String,
-    /// Whether the title of the page is being read.
-    title_open: bool,
 }
-
-struct Selectors {
-    document: Selector,
-    anchor: Selector,
-    inside_anchor: Selector,
-    other: Selector,
-    title: Selector,
-}
-
-static SELECTORS: LazyLock<Selectors> = LazyLock::new(|| Selectors {
-    document: selector("html[lang]"),
-    anchor: selector("a"),
-    inside_anchor: selector("a *"),
-    other: selector("area[href],iframe[src],frame[src],link[rel][href],meta[content],base[href]"),
-    title: selector("title"),
-});
 
 /// Reads a page. The second value tells whether it was read to its end.
-pub(super) fn collect(html: &str, options: &LinkOptions) -> (Seen, bool) {
-    let regions = Rc::new(Regions::default());
-    let seen = Rc::new(RefCell::new(Seen::default()));
-    let reader = Reader { seen: Rc::clone(&seen), regions: Rc::clone(&regions), options };
-    let handlers = regions.handlers(html).into_iter().chain(reader.handlers());
-    let settings = handlers.fold(Settings::new(), Settings::append_element_content_handler);
-    let complete = html::read(html, settings);
-    let seen = seen.take();
-    (seen, complete)
+pub(super) fn collect<'h>(html: &'h str, options: &LinkOptions) -> (Seen<'h>, bool) {
+    let mut reader = Reader {
+        seen: Seen::default(),
+        regions: Regions::default(),
+        elements: OpenElements::default(),
+        open: None,
+        title_open: false,
+        options,
+    };
+    let mut tokens = Tokens::of(html);
+    for token in &mut tokens {
+        match token {
+            Token::Text(text) => reader.text(text),
+            Token::Raw(text) => reader.raw_text(text),
+            Token::End(name) => reader.end(name),
+            Token::Start(element) => {
+                if !reader.start(&element) {
+                    return (reader.seen, false);
+                }
+            }
+        }
+    }
+    (reader.seen, !tokens.gave_up)
 }
 
-#[derive(Clone)]
-struct Reader<'o> {
-    seen: Rc<RefCell<Seen>>,
-    regions: Rc<Regions>,
+struct Reader<'h, 'o> {
+    seen: Seen<'h>,
+    regions: Regions,
+    elements: OpenElements<AtEnd>,
+    /// The link whose text is being read.
+    open: Option<usize>,
+    /// Whether the element that began just now is the title of the page.
+    title_open: bool,
     options: &'o LinkOptions,
 }
 
-impl<'o> Reader<'o> {
-    fn handlers(&self) -> Vec<Handler<'o, 'static>> {
-        let on_element = |act: fn(&Self, &mut Element<'_, '_>) -> HandlerResult| {
-            let reader = self.clone();
-            ElementContentHandlers::default()
-                .element(move |element: &mut Element<'_, '_>| act(&reader, element))
-        };
-        // Most only look; those that wait for the end of their element may fail.
-        let on_sight = |act: fn(&Self, &Element<'_, '_>)| {
-            let reader = self.clone();
-            ElementContentHandlers::default().element(move |element: &mut Element<'_, '_>| {
-                act(&reader, element);
-                Ok(())
-            })
-        };
-        let on_text = |act: fn(&Self, &TextChunk<'_>)| {
-            let reader = self.clone();
-            move |text: &mut TextChunk<'_>| {
-                act(&reader, text);
-                Ok(())
+/// What the end of an element ends.
+#[derive(Default)]
+struct AtEnd {
+    /// By its name and by its role.
+    regions: [Option<Region>; 2],
+    link: bool,
+    /// A block in a link, which stands apart from the text behind it.
+    block: bool,
+}
+
+impl<'h> Reader<'h, '_> {
+    /// Says no if there are too many elements in each other.
+    fn start(&mut self, element: &Element<'h>) -> bool {
+        let (tag, mut at_end) = (&element.tag, AtEnd::default());
+        if element.has_content {
+            at_end.regions[0] = self.regions.by_name(tag.name);
+            at_end.regions[1] = tag.raw("role").and_then(Region::by_role);
+            at_end.regions.iter().flatten().for_each(|region| self.regions.open(*region));
+        }
+        self.title_open = false;
+        if tag.name == A {
+            at_end.link = self.anchor(tag, element.has_content);
+        } else {
+            self.element(tag);
+            at_end.block = self.inside_anchor(tag);
+        }
+        !element.has_content || self.elements.push(tag.name, at_end)
+    }
+
+    fn end(&mut self, name: Name) {
+        for at_end in self.elements.close(name) {
+            at_end.regions.iter().flatten().for_each(|region| self.regions.close(*region));
+            if at_end.link {
+                self.open = None;
             }
-        };
-        let Selectors { document, anchor, inside_anchor, other, title } = &*SELECTORS;
-        vec![
-            (Cow::Borrowed(document), on_sight(Self::document)),
-            (Cow::Borrowed(other), on_sight(Self::other)),
-            (Cow::Borrowed(title), on_sight(Self::title).text(on_text(Self::title_text))),
-            (Cow::Borrowed(anchor), on_element(Self::anchor).text(on_text(Self::anchor_text))),
-            (Cow::Borrowed(inside_anchor), on_element(Self::inside_anchor)),
-        ]
+            if let Some(index) = self.open.filter(|_| at_end.block) {
+                push_words(&mut self.seen.links[index].text, " ", self.options.max_text_bytes);
+            }
+        }
     }
 
-    fn document(&self, element: &Element<'_, '_>) {
-        let lang = attribute(element, "lang").map(|lang| cut(lang.trim(), MAX_LANG_BYTES).to_owned());
-        let mut seen = self.seen.borrow_mut();
-        seen.lang = seen.lang.take().or(lang.filter(|lang| !lang.is_empty()));
+    fn text(&mut self, text: &str) {
+        let Some(index) = self.open else { return };
+        let text = unescape(cut(text, MAX_RAW_TEXT_BYTES));
+        push_words(&mut self.seen.links[index].text, &text, self.options.max_text_bytes);
     }
 
-    fn anchor(&self, element: &mut Element<'_, '_>) -> HandlerResult {
+    fn raw_text(&mut self, text: &str) {
+        if self.title_open {
+            self.seen.title = Some(self.line(&unescape(cut(text, MAX_RAW_TEXT_BYTES))));
+        }
+    }
+
+    /// A text in one line, as much as is kept of it.
+    fn line(&self, text: &str) -> String {
+        let mut line = String::new();
+        push_words(&mut line, text, self.options.max_text_bytes);
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    /// Says whether its end is the end of a link.
+    fn anchor(&mut self, tag: &Tag<'h>, has_content: bool) -> bool {
         // A link cannot hold another: a new one ends the one before.
-        self.seen.borrow_mut().open = None;
-        let Some(href) = attribute(element, "href") else { return Ok(()) };
-        let Some(index) = self.add(Kind::Anchor, href, element) else { return Ok(()) };
-        self.seen.borrow_mut().open = Some(index);
-        let seen = Rc::clone(&self.seen);
-        element.on_end_tag(Box::new(move |_| {
-            seen.borrow_mut().open = None;
-            Ok(())
-        }))
+        self.open = None;
+        let Some(href) = tag.attribute("href") else { return false };
+        self.open = self.add(Kind::Anchor, href, tag).filter(|_| has_content);
+        self.open.is_some()
     }
 
-    fn anchor_text(&self, text: &TextChunk<'_>) {
-        let seen = &mut *self.seen.borrow_mut();
-        let Some(index) = seen.open.filter(|_| text.text_type() == TextType::Data) else { return };
-        if let Some(whole) = whole_text(&mut seen.pending, text) {
-            push_words(&mut seen.links[index].text, &unescape(whole), self.options.max_text_bytes);
-            seen.pending.clear();
-        }
-    }
-
-    /// Blocks and pictures stand apart from the text beside them.
-    fn inside_anchor(&self, element: &mut Element<'_, '_>) -> HandlerResult {
-        let Some(index) = self.seen.borrow().open else { return Ok(()) };
-        let name = element.tag_name();
-        if is_part_of_a_word(&name) {
-            return Ok(());
-        }
+    /// Blocks and pictures stand apart from the text beside them. Says whether this is one that has an end.
+    fn inside_anchor(&mut self, tag: &Tag<'h>) -> bool {
+        let Some(index) = self.open.filter(|_| !parts::is_part_of_a_word(tag.name)) else { return false };
         self.push_apart(index, "");
-        if name == "img" {
-            self.push_apart(index, &attribute(element, "alt").unwrap_or_default());
-        } else if element.can_have_content() {
-            let reader = Self::end_of_block(Rc::clone(&self.seen), index, self.options.max_text_bytes);
-            element.on_end_tag(reader)?;
+        if tag.name == IMG {
+            self.push_apart(index, &tag.attribute("alt").unwrap_or_default());
         }
-        Ok(())
+        true
     }
 
-    fn end_of_block(seen: Rc<RefCell<Seen>>, index: usize, max: usize) -> lol_html::EndTagHandler<'static> {
-        Box::new(move |_| {
-            push_words(&mut seen.borrow_mut().links[index].text, " ", max);
-            Ok(())
-        })
-    }
-
-    fn push_apart(&self, index: usize, text: &str) {
-        let seen = &mut *self.seen.borrow_mut();
+    fn push_apart(&mut self, index: usize, text: &str) {
         for piece in [text, " "] {
-            push_words(&mut seen.links[index].text, piece, self.options.max_text_bytes);
+            push_words(&mut self.seen.links[index].text, piece, self.options.max_text_bytes);
         }
     }
 
-    fn title(&self, _: &Element<'_, '_>) {
-        let seen = &mut *self.seen.borrow_mut();
-        seen.title_open = seen.title.is_none() && !self.regions.is_in(Region::Template);
-    }
-
-    fn title_text(&self, text: &TextChunk<'_>) {
-        let seen = &mut *self.seen.borrow_mut();
-        // The title of a drawing (`svg`) is ordinary text to the parser; that of a page is not.
-        if !seen.title_open || text.text_type() != TextType::RCData {
-            return;
-        }
-        if let Some(whole) = whole_text(&mut seen.pending, text) {
-            let mut title = String::new();
-            push_words(&mut title, &unescape(whole), self.options.max_text_bytes);
-            seen.pending.clear();
-            title.truncate(title.trim_end().len());
-            (seen.title, seen.title_open) = (Some(title), false);
-        }
-    }
-
-    fn other(&self, element: &Element<'_, '_>) {
-        match element.tag_name().as_str() {
-            "base" => self.base(element),
-            "meta" => self.meta(element),
-            "link" => self.link(element),
-            "area" => {
-                let href = attribute(element, "href").unwrap_or_default();
-                if let Some(index) = self.add(Kind::Area, href, element) {
-                    self.push_apart(index, &attribute(element, "alt").unwrap_or_default());
+    fn element(&mut self, tag: &Tag<'h>) {
+        match tag.name {
+            HTML => self.document(tag),
+            TITLE => self.title_open = self.seen.title.is_none() && !self.is_in_template(),
+            BASE => self.base(tag),
+            META => self.meta(tag),
+            LINK => self.link(tag),
+            AREA => {
+                let index = tag.attribute("href").and_then(|href| self.add(Kind::Area, href, tag));
+                if let Some(index) = index {
+                    self.push_apart(index, &tag.attribute("alt").unwrap_or_default());
                 }
             }
-            _ => {
-                let src = attribute(element, "src").unwrap_or_default();
-                self.add(Kind::Frame, src, element);
+            IFRAME | FRAME => {
+                if let Some(src) = tag.attribute("src") {
+                    self.add(Kind::Frame, src, tag);
+                }
             }
+            _ => {}
         }
     }
 
-    fn base(&self, element: &Element<'_, '_>) {
-        let seen = &mut *self.seen.borrow_mut();
-        if seen.base.is_none() && !self.regions.is_in(Region::Template) {
-            seen.base = attribute(element, "href");
+    fn is_in_template(&self) -> bool {
+        self.regions.is_in(Region::Template)
+    }
+
+    fn document(&mut self, tag: &Tag<'h>) {
+        let lang = || tag.attribute("lang").map(|lang| cut(lang.trim(), MAX_LANG_BYTES).to_owned());
+        self.seen.lang = self.seen.lang.take().or_else(|| lang().filter(|lang| !lang.is_empty()));
+    }
+
+    fn base(&mut self, tag: &Tag<'h>) {
+        if self.seen.base.is_none() && !self.is_in_template() {
+            self.seen.base = tag.attribute("href");
         }
     }
 
-    fn link(&self, element: &Element<'_, '_>) {
-        let rel = element.get_attribute("rel").unwrap_or_default();
+    fn link(&mut self, tag: &Tag<'h>) {
+        let (Some(rel), Some(href)) = (tag.raw("rel"), tag.attribute("href")) else { return };
         let has = |wanted: &str| rel.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(wanted));
         let kind = if has("canonical") {
             Kind::Canonical
         } else if !has("alternate") || has("stylesheet") {
             return;
-        } else if element.get_attribute("type").is_some_and(|kind| is_feed(&kind)) {
+        } else if tag.raw("type").is_some_and(parts::is_feed) {
             Kind::Feed
-        } else if element.has_attribute("hreflang") {
+        } else if tag.raw("hreflang").is_some() {
             Kind::Alternate
         } else {
             return;
         };
-        self.add(kind, attribute(element, "href").unwrap_or_default(), element);
+        self.add(kind, href, tag);
     }
 
-    fn meta(&self, element: &Element<'_, '_>) {
-        let content = || attribute(element, "content").unwrap_or_default();
-        let equiv = element.get_attribute("http-equiv");
-        if equiv.is_some_and(|equiv| equiv.trim().eq_ignore_ascii_case("refresh")) {
-            if let Some(target) = refresh::target(&content()) {
-                self.add(Kind::Refresh, target.to_owned(), element);
+    fn meta(&mut self, tag: &Tag<'h>) {
+        let Some(content) = tag.attribute("content") else { return };
+        if tag.raw("http-equiv").is_some_and(|equiv| equiv.trim().eq_ignore_ascii_case("refresh")) {
+            if let Some(target) = refresh::target(&content) {
+                self.add(Kind::Refresh, Cow::Owned(target.to_owned()), tag);
             }
             return;
         }
-        let Some(name) = element.get_attribute("name") else { return };
-        let name = name.trim().to_ascii_lowercase();
-        let is_for_us = name == "robots" || name.eq_ignore_ascii_case(&self.options.product_token);
-        let seen = &mut *self.seen.borrow_mut();
-        if is_for_us && seen.robots_meta.len() < MAX_ROBOTS_METAS && !self.regions.is_in(Region::Template) {
-            let content = cut(&content(), MAX_ROBOTS_META_BYTES).to_owned();
-            seen.robots_meta.push(RobotsMeta { agent: name, content });
+        let Some(name) = tag.raw("name").map(str::trim) else { return };
+        let is_for_us =
+            name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(&self.options.product_token);
+        if is_for_us && self.seen.robots_meta.len() < MAX_ROBOTS_METAS && !self.is_in_template() {
+            let content = cut(&content, MAX_ROBOTS_META_BYTES).to_owned();
+            self.seen.robots_meta.push(RobotsMeta { agent: name.to_ascii_lowercase(), content });
         }
     }
 
     /// Notes a link; tells its index, unless it is one too many or out of sight.
-    fn add(&self, kind: Kind, href: String, element: &Element<'_, '_>) -> Option<usize> {
-        if self.regions.is_in(Region::Template) {
+    fn add(&mut self, kind: Kind, href: Cow<'h, str>, tag: &Tag<'h>) -> Option<usize> {
+        if self.is_in_template() {
             return None;
         }
-        let seen = &mut *self.seen.borrow_mut();
         if href.len() > self.options.max_url_bytes {
-            seen.too_long += 1;
-            if seen.unusable.len() < MAX_UNUSABLE {
-                seen.unusable.push(Unusable::new(&href, Why::TooLong));
+            self.seen.too_long += 1;
+            if self.seen.unusable.len() < MAX_UNUSABLE {
+                self.seen.unusable.push(Unusable::new(&href, Why::TooLong));
             }
             return None;
         }
-        if seen.links.len() >= self.options.max_links {
-            seen.too_many += 1;
+        if self.seen.links.len() >= self.options.max_links {
+            self.seen.too_many += 1;
             return None;
         }
-        let mut title = String::new();
-        if let Some(raw) = attribute(element, "title") {
-            push_words(&mut title, &raw, self.options.max_text_bytes);
-        }
-        let rel = element.get_attribute("rel").map(|rel| relation(&rel)).unwrap_or_default();
+        let title = tag.attribute("title").map(|title| self.line(&title)).unwrap_or_default();
+        let rel = tag.raw("rel").map(parts::relation).unwrap_or_default();
         let in_header = self.regions.is_in_header();
-        seen.links.push(Raw { href, text: String::new(), title, rel, in_header, kind });
-        Some(seen.links.len() - 1)
+        self.seen.links.push(Raw { href, text: String::new(), title, rel, in_header, kind });
+        Some(self.seen.links.len() - 1)
     }
-}
-
-/// All text up to the next tag, once its last piece is there.
-fn whole_text<'p>(pending: &'p mut String, piece: &TextChunk<'_>) -> Option<&'p str> {
-    let room = MAX_RAW_TEXT_BYTES.saturating_sub(pending.len());
-    pending.push_str(cut(piece.as_str(), room));
-    piece.last_in_text_node().then_some(pending.as_str())
-}
-
-fn relation(rel: &str) -> Rel {
-    let mut relation = Rel::default();
-    for word in rel.split_ascii_whitespace() {
-        relation.nofollow |= word.eq_ignore_ascii_case("nofollow");
-        relation.ugc |= word.eq_ignore_ascii_case("ugc");
-        relation.sponsored |= word.eq_ignore_ascii_case("sponsored");
-    }
-    relation
-}
-
-fn is_feed(kind: &str) -> bool {
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    ["application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"]
-        .iter()
-        .any(|feed| kind.eq_ignore_ascii_case(feed))
-}
-
-/// Elements that may stand in the middle of a word.
-fn is_part_of_a_word(name: &str) -> bool {
-    matches!(
-        name,
-        "span"
-            | "b"
-            | "i"
-            | "em"
-            | "strong"
-            | "font"
-            | "u"
-            | "s"
-            | "small"
-            | "big"
-            | "sup"
-            | "sub"
-            | "mark"
-            | "abbr"
-            | "code"
-            | "bdi"
-            | "bdo"
-            | "wbr"
-            | "ins"
-            | "del"
-            | "tt"
-            | "q"
-            | "cite"
-            | "kbd"
-            | "var"
-    )
 }

@@ -10,7 +10,7 @@ use super::collect::{Raw, Seen};
 use super::{Kind, LeftOut, Link, LinkOptions, MAX_UNUSABLE, PageLinks, Unusable, Why};
 
 /// Resolves what was seen, now that the base of the whole page is known.
-pub(super) fn resolve(seen: Seen, complete: bool, page: &FetchUrl, options: &LinkOptions) -> PageLinks {
+pub(super) fn resolve(seen: Seen<'_>, complete: bool, page: &FetchUrl, options: &LinkOptions) -> PageLinks {
     let base = base(seen.base.as_deref(), page);
     let left_out = LeftOut { too_many: seen.too_many, too_long: seen.too_long, ..LeftOut::default() };
     let mut found = PageLinks {
@@ -44,7 +44,7 @@ fn base(href: Option<&str>, page: &FetchUrl) -> FetchUrl {
     href.and_then(|href| page.join(href).ok()).unwrap_or_else(|| page.clone())
 }
 
-fn link(raw: Raw, options: &LinkOptions, found: &mut PageLinks) -> Option<Link> {
+fn link(raw: Raw<'_>, options: &LinkOptions, found: &mut PageLinks) -> Option<Link> {
     let Raw { href, mut text, mut title, rel, in_header, kind } = raw;
     // What a URL parser strips at both ends.
     let href = href.trim_matches(|letter: char| letter <= ' ');
@@ -72,8 +72,11 @@ fn link(raw: Raw, options: &LinkOptions, found: &mut PageLinks) -> Option<Link> 
 
 /// Where a link leads. Only a query depends on the encoding of the page; the path is in UTF-8 whatever that is.
 fn join(base: &FetchUrl, href: &str, encoding: &'static str) -> Result<FetchUrl, UrlError> {
+    if href.is_ascii() || !href.contains('?') {
+        return base.join(href);
+    }
     let encoding = Encoding::for_label(encoding.as_bytes()).map_or(UTF_8, Encoding::output_encoding);
-    if encoding == UTF_8 || href.is_ascii() || !href.contains('?') {
+    if encoding == UTF_8 {
         return base.join(href);
     }
     base.join_encoded(href, |query| Cow::Owned(in_encoding(query, encoding)))
