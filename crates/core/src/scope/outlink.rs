@@ -190,23 +190,55 @@ pub fn outlink<'c>(
     queued: Option<&Queued<'c>>,
     now: Timestamp,
 ) -> Verdict<'c> {
-    let Some(collection_enabled) = scopes.collection_enabled(context.collection) else {
-        let action = if queued.is_some() { Action::Remove } else { Action::Ignore };
-        return Verdict { action, rule: Rule::CollectionGone };
-    };
-    let Some(seed) = scopes.seed_in(context.collection, context.seed) else {
-        let action = if queued.is_some() { Action::Keep } else { Action::Ignore };
-        return Verdict { action, rule: Rule::SeedGone };
-    };
-    let enabled = collection_enabled && seed.enabled;
-    let link = Link { scopes, context, seed, seed_url: seed.url_in(context.collection), enabled, url, now };
-    link.judge(queued)
+    Page::of(scopes, context).judge(context.hop, url, queued, now)
+}
+
+/// A page, for judging its links: what is the same for all of them is looked up once.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'c, 'a> {
+    scopes: &'c Scopes,
+    collection: &'a str,
+    place: Place,
+    /// None if the collection is gone.
+    collection_enabled: Option<bool>,
+    /// None if it is gone.
+    seed: Option<&'c SeedRules>,
+}
+
+impl<'c, 'a> Page<'c, 'a> {
+    /// The page of `context`; what leads from it is said for each link.
+    pub fn of(scopes: &'c Scopes, context: &Context<'a>) -> Self {
+        let Context { collection, place, .. } = *context;
+        let collection_enabled = scopes.collection_enabled(collection);
+        Self { scopes, collection, place, collection_enabled, seed: scopes.seed_in(collection, context.seed) }
+    }
+
+    /// Decides about a link to `url`, found at `now`; see [`outlink`].
+    pub fn judge(
+        &self,
+        hop: Hop,
+        url: &Identity,
+        queued: Option<&Queued<'c>>,
+        now: Timestamp,
+    ) -> Verdict<'c> {
+        let Some(collection_enabled) = self.collection_enabled else {
+            let action = if queued.is_some() { Action::Remove } else { Action::Ignore };
+            return Verdict { action, rule: Rule::CollectionGone };
+        };
+        let Some(seed) = self.seed else {
+            let action = if queued.is_some() { Action::Keep } else { Action::Ignore };
+            return Verdict { action, rule: Rule::SeedGone };
+        };
+        let enabled = collection_enabled && seed.enabled;
+        let seed_url = seed.url_in(self.collection);
+        Link { page: self, hop, seed, seed_url, enabled, url, now }.judge(queued)
+    }
 }
 
 /// A link whose seed and collection are there.
 struct Link<'c, 'a> {
-    scopes: &'c Scopes,
-    context: &'a Context<'a>,
+    page: &'a Page<'c, 'a>,
+    hop: Hop,
     seed: &'c SeedRules,
     /// The identity of the seed in this collection.
     seed_url: &'c Identity,
@@ -232,7 +264,7 @@ impl<'c> Link<'c, '_> {
         let claim = Claim { seed: &self.seed.url, place, due: self.next_fetch(&standing, queued, is_active) };
         match (standing.is_in_scope(), queued, own) {
             (true, None, _) => {
-                let length = length(self.scopes.profiles_of(self.seed, self.context.collection));
+                let length = length(self.page.scopes.profiles_of(self.seed, self.page.collection));
                 Verdict { action: Action::Add { length, claim }, rule }
             }
             (true, _, Some(own)) if is_active => Verdict { action: Action::Merge(nearer(claim, own)), rule },
@@ -248,16 +280,16 @@ impl<'c> Link<'c, '_> {
 
     /// Where the link leads to: one deeper, if it is a link, and one farther off the domain if it is off it.
     fn place(&self) -> Place {
-        let Place { depth, hops_off_domain } = self.context.place;
-        let on_domain = share_domain(self.seed_url, self.url, self.scopes.options.registrable_domain);
+        let Place { depth, hops_off_domain } = self.page.place;
+        let on_domain = share_domain(self.seed_url, self.url, self.page.scopes.options.registrable_domain);
         let hops_off_domain = if on_domain { 0 } else { hops_off_domain.saturating_add(1) };
-        let step = u32::from(self.context.hop == Hop::Link);
+        let step = u32::from(self.hop == Hop::Link);
         Place { depth: depth.saturating_add(step), hops_off_domain }
     }
 
     fn standing(&self, place: Place) -> Standing<'c> {
-        let profiles = self.scopes.profiles_of(self.seed, self.context.collection);
-        if self.context.hop == Hop::Listing {
+        let profiles = self.page.scopes.profiles_of(self.seed, self.page.collection);
+        if self.hop == Hop::Listing {
             return Standing::of_listing(profiles);
         }
         Standing::of(profiles, self.seed_url, self.url, place, self.now)
@@ -266,8 +298,8 @@ impl<'c> Link<'c, '_> {
     /// When this seed would have the URL fetched next.
     fn next_fetch(&self, standing: &Standing<'c>, queued: Option<&Queued<'_>>, is_active: bool) -> Timestamp {
         if !is_active {
-            let profiles = self.scopes.profiles_of(self.seed, self.context.collection);
-            return later(self.scopes.options, profiles, self.now);
+            let profiles = self.page.scopes.profiles_of(self.seed, self.page.collection);
+            return later(self.page.scopes.options, profiles, self.now);
         }
         let Some((known, last)) = queued.and_then(|known| Some((known, known.last_fetch?))) else {
             return self.now;
@@ -293,8 +325,8 @@ impl<'c> Link<'c, '_> {
         }
         // A claim that waits is never the earliest, and brings nothing forward.
         let next_fetch = if is_active { claim.due } else { Timestamp::MAX };
-        let (winner, rule) = match self.scopes.seed_in(self.context.collection, queued.seed) {
-            Some(holder) => self.winner(next_fetch, holder.url_in(self.context.collection), queued.due),
+        let (winner, rule) = match self.page.scopes.seed_in(self.page.collection, queued.seed) {
+            Some(holder) => self.winner(next_fetch, holder.url_in(self.page.collection), queued.due),
             None => (Winner::Context, OwnerRule::QueuedSeedGone),
         };
         let due = next_fetch.min(queued.due);
@@ -306,7 +338,7 @@ impl<'c> Link<'c, '_> {
     }
 
     fn winner(&self, due: Timestamp, holder: &Identity, holder_due: Timestamp) -> (Winner, OwnerRule) {
-        let options = self.scopes.options;
+        let options = self.page.scopes.options;
         let shares = |seed| share_domain(seed, self.url, options.registrable_domain);
         if is_same(self.url, self.seed_url) {
             return (Winner::Context, OwnerRule::EqualsContext);

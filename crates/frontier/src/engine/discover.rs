@@ -5,13 +5,13 @@ use std::sync::Arc;
 use forager_core::hierarchy::Priority;
 use forager_core::order::Order;
 use forager_core::scope::Place;
-use forager_core::scope::outlink::{self, Claim, Hop, Queued, Rule, outlink};
+use forager_core::scope::outlink::{self, Claim, Hop, Queued, Rule};
 use forager_core::sentinel::Risk;
 use forager_core::sentinel::classify::NodeType;
 use forager_core::url::{FetchUrl, Identity, UrlError};
 
 use super::priority::{Sighting, Source, counts_links, prioritise};
-use super::rules::Words;
+use super::rules::{Fixed, Words};
 use super::{NewEntry, Tx, jobs, note_removal, plain, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind};
 use crate::entry::{DEEPEST, EntryId, How, Origin, QueueId, Record, SeedId, Standing, State};
@@ -73,13 +73,18 @@ fn turned_away(links: &[Link], rule: &str) -> impl Iterator<Item = Discovery> {
 /// How many hops in a row are followed that lead no farther from the seed: redirects, and lists of lists.
 const MOST_FREE_HOPS: usize = 10;
 
+/// Why a link changes nothing that leads to a page which is through. Most links of a crawl do in the end.
+static SPENT: Fixed = Fixed::new(|| "fetched as often as asked".into());
+static GIVEN_UP: Fixed = Fixed::new(|| "given up".into());
+
 /// What all links of a page have in common.
 struct Context<'c> {
     catalog: &'c Catalog,
     collection: &'c CollectionRow,
     seed: &'c Identity,
     seed_number: SeedId,
-    place: Place,
+    /// The page, as the rules of scope have it.
+    page: outlink::Page<'c, 'c>,
     order: Order,
     harvest: u8,
     /// The most URLs of one host; 0 if any number.
@@ -118,13 +123,15 @@ impl<'c> Context<'c> {
             let best = tx.load(entry)?.1.best_link;
             priority = best.map(super::priority::thousandths);
         }
+        let place =
+            standing.map_or(Place { depth: finds.depth, hops_off_domain: 0 }, |standing| standing.place);
+        let context = outlink::Context { collection: &collection.spec.id, seed, place, hop: Hop::default() };
         Ok(Some(Self {
             catalog,
             collection,
             seed,
             seed_number,
-            place: standing
-                .map_or(Place { depth: finds.depth, hops_off_domain: 0 }, |standing| standing.place),
+            page: outlink::Page::of(catalog.scopes(), &context),
             order,
             harvest: standing.map_or(collection.harvest, |standing| standing.harvest),
             max_per_host: catalog.scopes().max_per_host(&collection.spec.id, seed),
@@ -174,8 +181,8 @@ impl<'c> Context<'c> {
             && is_through(&standing)
             && !self.is_newer_harvest(&standing)
         {
-            let rule = if standing.state == State::Done { "fetched as often as asked" } else { "given up" };
-            return Ok(Discovery { action: Action::Kept, rule: rule.into() });
+            let rule = if standing.state == State::Done { &SPENT } else { &GIVEN_UP };
+            return Ok(Discovery { action: Action::Kept, rule: rule.get() });
         }
         let queued = known.filter(|(_, standing)| !is_through(standing));
         if self.is_endless(tx, sighting.link.how)? {
@@ -242,8 +249,6 @@ impl<'c> Context<'c> {
             How::Listing => Hop::Listing,
             How::Seed | How::Link | How::Sitemap | How::Other => Hop::Link,
         };
-        let (collection, seed) = (&self.collection.spec.id, self.seed);
-        let context = outlink::Context { collection, seed, place: self.place, hop };
         let queued = queued.and_then(|standing| {
             Some(Queued {
                 seed: self.catalog.seed_identity(standing.seed?)?,
@@ -254,7 +259,7 @@ impl<'c> Context<'c> {
                 leased: standing.state == State::Leased,
             })
         });
-        outlink(self.catalog.scopes(), &context, sighting.identity, queued.as_ref(), self.now.timestamp())
+        self.page.judge(hop, sighting.identity, queued.as_ref(), self.now.timestamp())
     }
 
     fn is_newer_harvest(&self, standing: &Standing) -> bool {

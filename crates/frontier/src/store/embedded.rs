@@ -21,6 +21,7 @@ mod codec;
 mod disk;
 mod fill;
 mod fold;
+mod fresh;
 mod held;
 mod hosts;
 mod index;

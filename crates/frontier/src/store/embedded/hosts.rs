@@ -203,9 +203,10 @@ impl Hosts {
         self.by_name.find(hash, is_it).map(HostId)
     }
 
-    /// The queue of a collection with this key. Its host is one of the collection alone, or one that is shared.
-    pub(super) fn find_queue(&self, collection: CollectionId, key: &str) -> Option<QueueId> {
-        let owners = [Some(collection), None];
+    /// The queue of a collection with this key. Its host is one of the collection alone, as those of plain collections
+    /// are, or one that is shared; there is one of both only, so that the likely one is looked for first.
+    pub(super) fn find_queue(&self, collection: CollectionId, key: &str, is_plain: bool) -> Option<QueueId> {
+        let owners = if is_plain { [Some(collection), None] } else { [None, Some(collection)] };
         owners.into_iter().find_map(|owner| self.get(self.find(owner, key)?)?.queues.of(collection))
     }
 

@@ -130,6 +130,13 @@ impl Queue {
         self.counts[State::Queued as usize] - self.ready
     }
 
+    /// Some number for which all has to be read that is changed when an entry comes in.
+    pub(super) fn end(&self) -> usize {
+        let Some(bucket) = self.order.as_ref().and_then(|order| order.buckets.first()) else { return 0 };
+        let last = bucket.by_due.as_slice().last().map(|Reverse((due, _))| *due as usize);
+        bucket.len().wrapping_add(last.unwrap_or_default())
+    }
+
     /// Takes in an entry whose slot says that it is ready.
     pub(super) fn add_ready(&mut self, number: u32, slot: &Slot) {
         self.ready += 1;

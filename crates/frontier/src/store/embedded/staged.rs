@@ -4,23 +4,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::fresh::Fresh;
 use crate::catalog::Catalog;
 use crate::entry::{CollectionId, Record};
 use crate::verbs::{EventRow, FetchRow};
-
-/// A new entry, apart from its slot.
-#[derive(Debug)]
-pub(super) struct Fresh {
-    pub(super) url: Box<str>,
-    pub(super) record: Record,
-}
 
 /// What a call has changed. The numbers of what changed are enough for most of it: the rows are
 /// made from memory when the call ends.
 #[derive(Debug, Default)]
 pub(super) struct Staged {
     /// The entries that the call added; the first of them has the number that was next before it.
-    pub(super) fresh: Vec<Fresh>,
+    pub(super) fresh: Fresh,
     /// Older entries that stand elsewhere, or are leased otherwise.
     pub(super) states: Vec<u32>,
     /// What was learned of older entries.

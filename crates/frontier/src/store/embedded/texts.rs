@@ -1,5 +1,6 @@
 //! The texts of entries: rows of up to 64 that came in one call, written once.
 
+use forager_core::sentinel::velocity::Velocity;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{Read, Reader, Unreadable, put, put_packed, unpack};
@@ -25,46 +26,52 @@ struct BirthRef<'a> {
     due_because: Option<&'a str>,
 }
 
+impl<'a> BirthRef<'a> {
+    fn of(record: &'a Record) -> Self {
+        Self {
+            origin: &record.origin,
+            length: record.length,
+            best_link: record.best_link,
+            linked_from: &record.linked_from,
+            due_because: record.due_because.as_deref(),
+        }
+    }
+}
+
 /// Whether a record says no more than the row of a new entry can.
 pub(super) fn is_of_birth(record: &Record) -> bool {
-    let fresh = Record::new(Origin::default(), None);
     record.abandoned == 0
         && record.errors == 0
         && record.not_found == 0
-        && record.velocity.to_bits() == fresh.velocity.to_bits()
+        && record.velocity.to_bits() == Velocity::default().get().to_bits()
         && record.scans == 0
         && record.last_changed.is_none()
         && record.fingerprint.is_none()
         && record.history.is_empty()
 }
 
-/// The texts of new entries, as a row in the making.
-#[derive(Debug, Default)]
-pub(super) struct ChunkWriter {
-    out: Vec<u8>,
-    text: Vec<u8>,
+/// Appends the text of an entry to a row in the making. `host` is the key of its queue, which need not be written
+/// again.
+pub(super) fn put_text(row: &mut Vec<u8>, host: &str, url: &str, record: &Record) {
+    put_sized(row, |text| {
+        put_url(text, host, url);
+        put_packed(text, &BirthRef::of(record));
+    });
 }
 
-impl ChunkWriter {
-    /// Adds an entry. `host` is the key of its queue, which need not be written again.
-    pub(super) fn add(&mut self, host: &str, url: &str, record: &Record) {
-        self.text.clear();
-        put_url(&mut self.text, host, url);
-        let birth = BirthRef {
-            origin: &record.origin,
-            length: record.length,
-            best_link: record.best_link,
-            linked_from: &record.linked_from,
-            due_because: record.due_because.as_deref(),
-        };
-        put_packed(&mut self.text, &birth);
-        put(&mut self.out, self.text.len() as u64);
-        self.out.extend_from_slice(&self.text);
-    }
-
-    /// The row; the writer is empty again.
-    pub(super) fn finish(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.out)
+/// Appends what `write` does, with its length before it. Most texts have a length of one byte, and need not be moved.
+fn put_sized(row: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = row.len();
+    row.push(0);
+    write(row);
+    let len = row.len() - start - 1;
+    match u8::try_from(len) {
+        Ok(short) if short < 0x80 => row[start] = short,
+        _ => {
+            let mut prefix = Vec::with_capacity(5);
+            put(&mut prefix, len as u64);
+            row.splice(start..=start, prefix);
+        }
     }
 }
 
@@ -115,6 +122,24 @@ impl Text<'_> {
     }
 }
 
+/// Appends a text that was just written to another row, with what is known of its entry now.
+pub(super) fn put_again(row: &mut Vec<u8>, text: &[u8], record: &Record) {
+    put_sized(row, |out| {
+        out.extend_from_slice(url_part(text).unwrap_or_default());
+        put_packed(out, &BirthRef::of(record));
+    });
+}
+
+fn url_part(text: &[u8]) -> Read<&[u8]> {
+    let mut reader = Reader(text);
+    reader.len()?;
+    let start = reader.0;
+    reader.byte()?;
+    let len = reader.len()?;
+    reader.bytes(len)?;
+    Ok(&start[..start.len() - reader.0.len()])
+}
+
 /// The texts of a row, in the order of their entries.
 pub(super) fn read_chunk(bytes: &[u8]) -> impl Iterator<Item = Read<Text<'_>>> {
     let mut reader = Reader(bytes);
@@ -153,11 +178,10 @@ mod tests {
             "https://other.example/host.example",
             "",
         ];
-        let mut writer = ChunkWriter::default();
+        let mut row = Vec::new();
         for url in urls {
-            writer.add("host.example", url, &record);
+            put_text(&mut row, "host.example", url, &record);
         }
-        let row = writer.finish();
         let read: Read<Vec<_>> = read_chunk(&row).map(|text| text?.read("host.example")).collect();
         let expected: Vec<_> = urls.iter().map(|url| ((*url).to_owned(), record.clone())).collect();
         assert_eq!(read, Ok(expected));

@@ -7,9 +7,8 @@ use super::hosts::HostEntry;
 use super::inner::Inner;
 use super::queue::Queue;
 use super::slots::{CHUNK, Slot};
-use super::staged::Fresh;
 use super::undo::Deed;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Kind};
 use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
@@ -90,14 +89,17 @@ impl Tx for Inner {
         }
     }
 
-    /// Most of a look-up is waiting for memory; many in a row wait together.
+    /// Most of a look-up is waiting for memory; many in a row wait together. Where what is wanted is new, the end of its
+    /// queue is needed next.
     fn look_ahead(&self, collection: CollectionId, wanted: &[(&str, &str)]) -> bool {
         let hash = |&(key, identity): &(&str, &str)| {
-            Some(self.index.hash(self.find_queue(collection, key)?, identity))
+            let queue = self.find_queue(collection, key)?;
+            Some((queue, self.index.hash(queue, identity)))
         };
-        let hashes: Vec<u64> = wanted.iter().filter_map(hash).collect();
-        let found = hashes.iter().filter(|hash| self.index.find(**hash, &self.slots).is_some()).count();
-        std::hint::black_box(found);
+        let hashes: Vec<(QueueId, u64)> = wanted.iter().filter_map(hash).collect();
+        let new = hashes.iter().filter(|(_, hash)| self.index.find(*hash, &self.slots).is_none());
+        let ends: usize = new.filter_map(|(queue, _)| self.queue_at(*queue)).map(Queue::end).sum();
+        std::hint::black_box(ends);
         true
     }
 
@@ -113,8 +115,8 @@ impl Tx for Inner {
     fn load(&self, entry: EntryId) -> Result<(String, Record)> {
         let Some(slot) = self.slots.live(entry.0) else { return Ok(Default::default()) };
         if let Some(place) = self.fresh_place(entry.0) {
-            let Fresh { url, record } = &self.staged.fresh[place];
-            return Ok((url.to_string(), record.clone()));
+            let read = self.staged.fresh.read(place, self.key_of(slot.queue()));
+            return read.map_err(self.disk.unreadable(format_args!("entry {}", entry.0)));
         }
         if let Some(record) = self.staged.records.get(&entry.0) {
             return Ok((self.url_on_disk(entry.0, slot)?, record.clone()));
@@ -130,9 +132,11 @@ impl Tx for Inner {
     fn insert(&mut self, new: NewEntry<'_>) -> EntryId {
         let hash = self.index.hash(new.standing.queue, new.identity);
         let offset = to_u32(self.staged.fresh.len()) % CHUNK;
-        self.staged.fresh.push(Fresh { url: new.url.into(), record: new.record });
+        let host =
+            self.queues.get(new.standing.queue.0).and_then(|queue| self.hosts.get(queue.as_ref()?.host));
+        self.staged.fresh.push(host.map_or("", |host| &host.key), new.url, new.record);
         self.staged.rings = true;
-        self.undo.note(Deed::Inserted);
+        self.undo.note_inserted();
         let number = self.place(Slot::new(hash, offset, &new.standing), new.standing.step);
         self.counters.entries = self.slots.len();
         EntryId(number)
@@ -155,7 +159,7 @@ impl Tx for Inner {
     fn set_record(&mut self, entry: EntryId, record: Record) {
         let Some(before) = self.slots.live(entry.0).copied() else { return };
         if let Some(place) = self.fresh_place(entry.0) {
-            self.staged.fresh[place].record = record;
+            self.staged.fresh.set_record(place, record);
             return;
         }
         self.held.forget(entry);
@@ -196,7 +200,8 @@ impl Tx for Inner {
     }
 
     fn find_queue(&self, collection: CollectionId, key: &str) -> Option<QueueId> {
-        self.hosts.find_queue(collection, key)
+        let row = self.catalog.collection_numbered(collection);
+        self.hosts.find_queue(collection, key, row.is_some_and(|row| row.spec.kind == Kind::Plain))
     }
 
     fn forget_queue(&mut self, queue: QueueId) {

@@ -15,8 +15,8 @@ use crate::verbs::Tally;
 /// One thing that a call did, with what was there before.
 #[derive(Debug)]
 pub(super) enum Deed {
-    /// Added the last entry.
-    Inserted,
+    /// Added the last entries, so many.
+    Inserted(u32),
     /// Gave an entry another standing.
     Stood(u32, Slot, Option<Moment>),
     /// Removed an entry.
@@ -53,6 +53,14 @@ impl Undo {
         self.before = counters;
     }
 
+    /// Notes that an entry was added. Most come in a row, and are noted together.
+    pub(super) fn note_inserted(&mut self) {
+        match self.deeds.last_mut() {
+            Some(Deed::Inserted(count)) => *count += 1,
+            _ => self.note(Deed::Inserted(1)),
+        }
+    }
+
     /// Notes a deed.
     pub(super) fn note(&mut self, deed: Deed) {
         self.deeds.push(deed);
@@ -79,11 +87,7 @@ impl Inner {
 
     fn take_back(&mut self, deed: Deed) {
         match deed {
-            Deed::Inserted => {
-                let number = self.slots.len().saturating_sub(1);
-                self.displace(number);
-                self.slots.pop();
-            }
+            Deed::Inserted(count) => (0..count).for_each(|_| self.take_back_last()),
             Deed::Stood(number, slot, step) => {
                 self.restand(number, slot, step);
                 if let Some(now) = self.slots.get_mut(number) {
@@ -105,6 +109,12 @@ impl Inner {
             Deed::SetCatalog(catalog) => self.put_catalog(catalog),
             Deed::Cleared => {}
         }
+    }
+
+    fn take_back_last(&mut self) {
+        let number = self.slots.len().saturating_sub(1);
+        self.displace(number);
+        self.slots.pop();
     }
 
     fn unmake_queue(&mut self) {

@@ -6,7 +6,7 @@ use super::codec;
 use super::inner::Inner;
 use super::slots::{CHUNK, Slot};
 use super::staged::Staged;
-use super::texts::{self, ChunkWriter, Text};
+use super::texts::{self, Text};
 use super::tx::to_u32;
 use crate::catalog::Rows;
 use crate::entry::{HostId, QueueId, Record};
@@ -28,9 +28,6 @@ pub(super) mod names {
 pub(super) fn numbered(name: &str, number: u32) -> Vec<u8> {
     [name.as_bytes(), &number.to_be_bytes()].concat()
 }
-
-/// For so many new entries the room of the last call is kept for the next, which most likely adds as many.
-const KEPT_READY: usize = 16_384;
 
 /// Rows of gone entries that a call which writes anyway takes away.
 const BURIED_AT_ONCE: usize = if cfg!(test) { 3 } else { 1000 };
@@ -64,9 +61,7 @@ impl Inner {
         self.mark_changed(&staged, first_fresh);
         self.fold(&mut batch, appended);
         staged.fresh.clear();
-        if staged.fresh.capacity() <= KEPT_READY {
-            self.staged.fresh = staged.fresh;
-        }
+        self.staged.fresh = staged.fresh;
         batch
     }
 
@@ -83,19 +78,15 @@ impl Inner {
     }
 
     fn write_fresh(&mut self, batch: &mut OwnedWriteBatch, staged: &Staged, first: u32) {
-        let mut writer = ChunkWriter::default();
-        for (number, fresh) in (first..).zip(&staged.fresh) {
-            let Some(slot) = self.slots.get_mut(number) else { continue };
-            let has_record = !slot.is_removed() && !texts::is_of_birth(&fresh.record);
-            slot.set_has_record(has_record);
-            let (queue, offset) = (slot.queue(), slot.offset());
-            if has_record {
-                batch.insert(&self.disk.records, codec::key(number), codec::pack(&fresh.record));
+        for (place, record) in staged.fresh.records() {
+            let number = first + to_u32(place);
+            if let Some(slot) = self.slots.get_mut(number).filter(|slot| !slot.is_removed()) {
+                slot.set_has_record(true);
+                batch.insert(&self.disk.records, codec::key(number), codec::pack(record));
             }
-            writer.add(self.key_of(queue), &fresh.url, &fresh.record);
-            if offset + 1 == CHUNK || number + 1 == self.slots.len() {
-                batch.insert(&self.disk.urls, codec::key(number - offset), writer.finish());
-            }
+        }
+        for (place, row) in staged.fresh.rows() {
+            batch.insert(&self.disk.urls, codec::key(first + to_u32(place)), &*row);
         }
     }
 
