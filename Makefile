@@ -24,8 +24,9 @@ format: ## Check the format of the code (cargo fmt mends it)
 	cargo fmt --all --check
 
 .PHONY: lint
-lint: ## Clippy, with warnings as errors; it also keeps core pure
+lint: ## Clippy, with warnings as errors, for the fuzz targets too; it also keeps core pure
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cd fuzz && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),target)) cargo clippy --locked -- -D warnings
 
 .PHONY: docs
 docs: ## Build the documentation of the code without warnings

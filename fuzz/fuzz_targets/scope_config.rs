@@ -3,7 +3,7 @@
 
 use forager_core::scope::after_fetch::{Counters, Fate, Outcome, after_fetch};
 use forager_core::scope::before_fetch::{Action, Entry, Rule, before_fetch};
-use forager_core::scope::outlink::{self, Context, Queued, outlink};
+use forager_core::scope::outlink::{self, Context, Hop, Queued, outlink};
 use forager_core::scope::start::{Target, start};
 use forager_core::scope::{Collection, Place, Profile, ScopeOptions, Scopes, Seed};
 use forager_core::url::{FetchUrl, Identity};
@@ -37,6 +37,10 @@ struct Input {
     last_fetch: Option<Timestamp>,
     #[serde(default)]
     leased: bool,
+    #[serde(default)]
+    is_listing: bool,
+    #[serde(default)]
+    hop: usize,
     now: Timestamp,
 }
 
@@ -54,10 +58,13 @@ fuzz_target!(|json: &str| {
         place,
         last_fetch: input.last_fetch,
         length: input.length,
+        is_listing: input.is_listing,
     };
     before_holds(&scopes, &entry, &input);
     after_holds(&scopes, &entry, input.now);
-    let context = Context { collection: &input.collection, seed: &identity(&input.context_seed), place };
+    let hop = [Hop::Link, Hop::Redirect, Hop::Listing][input.hop % 3];
+    let context_seed = identity(&input.context_seed);
+    let context = Context { collection: &input.collection, seed: &context_seed, place, hop };
     link_holds(&scopes, &context, &entry, &input);
     start_holds(&scopes, &seed, &input);
 });

@@ -12,15 +12,17 @@ fuzz_target!(|body: &[u8]| {
 });
 
 fn holds(sitemap: &Sitemap, base: &FetchUrl) {
-    let Sitemap { kind, urls, sitemaps, problems, further_problems } = sitemap;
-    assert!(urls.len() <= MAX_ITEMS && sitemaps.len() <= MAX_ITEMS && problems.len() <= MAX_PROBLEMS);
-    assert!(*further_problems == 0 || problems.len() == MAX_PROBLEMS);
+    let Sitemap { kind, urls, sitemaps, problems, further_problems, remarks, further_remarks } = sitemap;
+    assert!(urls.len() <= MAX_ITEMS && sitemaps.len() <= MAX_ITEMS);
+    for (told, further) in [(problems, further_problems), (remarks, further_remarks)] {
+        assert!(told.len() == MAX_PROBLEMS || (told.len() < MAX_PROBLEMS && *further == 0));
+    }
     assert!(*kind != Kind::Unknown || (urls.is_empty() && sitemaps.is_empty() && !problems.is_empty()));
     for item in urls.iter().chain(sitemaps) {
         assert_eq!(FetchUrl::parse(item.url.as_str()).as_ref(), Ok(&item.url));
         assert!(may_list(base, &item.url, true).allowed);
     }
-    for problem in problems {
+    for problem in problems.iter().chain(remarks) {
         assert!(problem.to_string().len() < 2_000, "{problem}");
         assert!(problem.at.is_none_or(|at| at.line > 0 && at.column > 0));
     }

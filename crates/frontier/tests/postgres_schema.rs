@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use common::postgres::{InSchema, apart, client, new_database, server, sql};
 use common::shop::{begin, start};
+use forager_frontier::verbs::LeaseRequest;
 use forager_frontier::{Frontier, PostgresOptions, PostgresSchema, Settings};
 
 fn schema(bare: &InSchema) -> PostgresSchema {
@@ -84,6 +85,33 @@ fn up_and_down_and_up_again_is_where_it_was() {
         let store = InSchema::connect(&bare, Settings::default());
         begin(&store).await;
         bare.is_sound().await;
+    });
+}
+
+/// Down to the version whose queues were woken when their hosts opened, and up again.
+#[test]
+fn queues_keep_their_places_in_line_over_a_step_back_and_forth() {
+    const WOKEN: i32 = 6;
+    let bare = InSchema::bare(&server());
+    apart(async move {
+        let there = schema(&bare);
+        there.migrate(PostgresSchema::newest()).await.unwrap();
+        let store = InSchema::connect(&bare, Settings::default());
+        begin(&store).await;
+        let two = LeaseRequest { max: 2, ..LeaseRequest::default() };
+        assert_eq!(store.lease(&two, start().timestamp()).await.unwrap().leased.len(), 2);
+        let line = "SELECT (place IS NULL) || ' ' || coalesce(place, 0) || ' ' || coalesce(opens, 0) FROM @.queues ORDER BY id";
+        let line = line.replace('@', &bare.options.schema);
+        let before = sql(&bare.url, &line).await;
+        let served = before.iter().filter(|row| **row != "false 0 0").count();
+        assert_eq!(served, 2, "{before:?}");
+        there.migrate(WOKEN).await.unwrap();
+        there.migrate(PostgresSchema::newest()).await.unwrap();
+        assert_eq!(sql(&bare.url, &line).await, before);
+        bare.is_sound().await;
+        let more = LeaseRequest { max: 100, ..LeaseRequest::default() };
+        let leased = store.lease(&more, start().timestamp()).await.unwrap().leased;
+        assert_eq!(leased.len(), before.len() - served, "one of each host that is open");
     });
 }
 

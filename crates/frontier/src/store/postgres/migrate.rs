@@ -37,6 +37,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(4, "priorities"),
     migration!(5, "tasks"),
     migration!(6, "steering"),
+    migration!(7, "line"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.

@@ -57,12 +57,14 @@ CREATE TABLE queues (
     leased     bigint NOT NULL DEFAULT 0,
     done       bigint NOT NULL DEFAULT 0,
     failed     bigint NOT NULL DEFAULT 0,
-    place      bigint,
-    opens      bigint,
+    turn       bigint NOT NULL DEFAULT 0,
+    ready      boolean NOT NULL DEFAULT false,
+    claimable  boolean NOT NULL DEFAULT false,
+    at         bigint,
     first_due  bigint,
     wake_at    bigint,
     seen       bigint NOT NULL DEFAULT 0,
-    UNIQUE (host, collection)
+    UNIQUE (collection, host)
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE queues IS 'The entries of one collection at one host';
 COMMENT ON COLUMN queues.id IS 'Its number, from queue_numbers';
@@ -72,21 +74,25 @@ COMMENT ON COLUMN queues.queued IS 'How many entries wait';
 COMMENT ON COLUMN queues.leased IS 'How many are being fetched';
 COMMENT ON COLUMN queues.done IS 'How many are done';
 COMMENT ON COLUMN queues.failed IS 'How many were given up';
-COMMENT ON COLUMN queues.place IS 'Worked out: its place in line, if an entry is due: the milliseconds after 1970 since when it can be claimed, or will be, times 2^20, and what tells turns of one millisecond apart. The lowest go first';
-COMMENT ON COLUMN queues.opens IS 'Worked out: when it can be claimed, in milliseconds after 1970, if no entry is due by now and one will be';
+COMMENT ON COLUMN queues.turn IS 'When it was last served; those with the lowest go first';
+COMMENT ON COLUMN queues.ready IS 'Worked out: whether an entry is due';
+COMMENT ON COLUMN queues.claimable IS 'Worked out: whether an entry is due and the host is open';
+COMMENT ON COLUMN queues.at IS 'Worked out: when it is claimable, in milliseconds after 1970; null if nothing is queued';
 COMMENT ON COLUMN queues.first_due IS 'Worked out: when the first entry is due that is not yet, in seconds after 1970';
-COMMENT ON COLUMN queues.wake_at IS 'Worked out: when its entries are to be looked at, for one is due or its score steps, in milliseconds after 1970';
+COMMENT ON COLUMN queues.wake_at IS 'Worked out: when what is worked out changes by itself, in milliseconds after 1970';
 COMMENT ON COLUMN queues.seen IS 'When it was last worked out, in milliseconds after 1970: for whoever comes next it is not earlier';
-CREATE INDEX queues_in_line ON queues (collection, place, id) WHERE place IS NOT NULL;
-CREATE INDEX queues_in_line_all ON queues (place, id) WHERE place IS NOT NULL;
-CREATE INDEX queues_waiting ON queues (collection, opens, id) WHERE opens IS NOT NULL;
+CREATE INDEX queues_of_host ON queues (host);
+CREATE INDEX queues_claimable ON queues (collection, turn, id) WHERE claimable;
+CREATE INDEX queues_claimable_all ON queues (turn, id) WHERE claimable;
+CREATE INDEX queues_waiting ON queues (collection, ready, at, id) WHERE NOT claimable AND at IS NOT NULL;
 CREATE INDEX queues_to_wake ON queues (wake_at) WHERE wake_at IS NOT NULL;
 COMMENT ON INDEX queues_pkey IS 'A queue by its number';
-COMMENT ON INDEX queues_host_collection_key IS 'The queues of a host, and the one of a collection there';
-COMMENT ON INDEX queues_in_line IS 'For claims: what a collection can hand out, who is open longest first, and after them who opens next';
-COMMENT ON INDEX queues_in_line_all IS 'The same over all collections';
-COMMENT ON INDEX queues_waiting IS 'When a collection with nothing due has something to hand out';
-COMMENT ON INDEX queues_to_wake IS 'The queues whose entries are to be looked at, in the order of time';
+COMMENT ON INDEX queues_collection_host_key IS 'The queue of a collection at a host';
+COMMENT ON INDEX queues_of_host IS 'The queues of a host';
+COMMENT ON INDEX queues_claimable IS 'For claims: what a collection can hand out, who was served longest ago first';
+COMMENT ON INDEX queues_claimable_all IS 'The same over all collections';
+COMMENT ON INDEX queues_waiting IS 'When a collection has something to hand out next';
+COMMENT ON INDEX queues_to_wake IS 'The queues that change by themselves, in the order of time';
 
 CREATE TABLE entries (
     id           integer PRIMARY KEY,

@@ -120,16 +120,17 @@ BEGIN
     -- What entries say is worked out at once. When the host opens hangs on settings that are not here: the next who claims
     -- looks at the queue and works that out.
     UPDATE queues q SET queued = q.queued + n.queued, done = q.done + n.done, failed = q.failed + n.failed,
-        place = CASE WHEN s.ready THEN coalesce(q.place, second * 1000 << 20) END, first_due = s.first_due,
-        opens = CASE WHEN NOT s.ready AND s.first_due IS NOT NULL THEN least(q.opens, second * 1000) END,
-        wake_at = CASE WHEN s.ready OR s.first_due IS NOT NULL THEN least(q.wake_at, second * 1000) END
+        ready = s.ready, claimable = q.claimable AND s.ready, first_due = s.first_due,
+        at = CASE WHEN s.is_any THEN least(q.at, second * 1000) END,
+        wake_at = CASE WHEN s.is_any THEN least(q.wake_at, q.at, second * 1000) END
     FROM (SELECT split_part(key, ' ', 2)::integer AS id,
             coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 0'), 0) AS queued,
             coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 2'), 0) AS done,
             coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 3'), 0) AS failed
         FROM jsonb_each_text(noted) GROUP BY 1) n
-    CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM entries e WHERE e.queue = n.id AND e.ready) AS ready,
-        (SELECT min(e.due) FROM entries e WHERE e.queue = n.id AND e.state = 0 AND NOT e.ready) AS first_due OFFSET 0) s
+    CROSS JOIN LATERAL (SELECT l.ready, l.first_due, l.ready OR l.first_due IS NOT NULL AS is_any FROM (SELECT
+        EXISTS (SELECT 1 FROM entries e WHERE e.queue = n.id AND e.ready) AS ready,
+        (SELECT min(e.due) FROM entries e WHERE e.queue = n.id AND e.state = 0 AND NOT e.ready) AS first_due OFFSET 0) l) s
     WHERE q.id = n.id;
     INSERT INTO counters AS c
     SELECT split_part(key, ' ', 1)::integer, pg_backend_pid() % 64, coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 0'), 0), 0,
