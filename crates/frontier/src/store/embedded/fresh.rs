@@ -109,3 +109,66 @@ impl Fresh {
         self.records = FxHashMap::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Origin;
+
+    const HOST: &str = "a.example";
+
+    fn url(place: usize) -> String {
+        // Some texts are long enough for a length of two bytes.
+        format!("https://{HOST}/{}", "x".repeat(place * 3))
+    }
+
+    fn filled(count: usize) -> Fresh {
+        let mut fresh = Fresh::default();
+        (0..count).for_each(|place| fresh.push(HOST, &url(place), Record::new(Origin::default(), None)));
+        fresh
+    }
+
+    /// What the rows say, in order.
+    fn written(fresh: &Fresh) -> Vec<(String, Record)> {
+        let texts = |(_, row): (usize, Cow<'_, [u8]>)| -> Vec<(String, Record)> {
+            texts::read_chunk(&row)
+                .map(|text| text.and_then(|text| text.read(HOST)).expect("a text"))
+                .collect()
+        };
+        fresh.rows().flat_map(texts).collect()
+    }
+
+    #[test]
+    fn rows_hold_what_was_added_and_begin_where_they_should() {
+        let fresh = filled(2 * CHUNK as usize + 1);
+        let firsts: Vec<usize> = fresh.rows().map(|(first, _)| first).collect();
+        assert_eq!(firsts, [0, 64, 128]);
+        let urls: Vec<String> = written(&fresh).into_iter().map(|(url, _)| url).collect();
+        assert_eq!(urls, (0..fresh.len()).map(url).collect::<Vec<_>>());
+        assert_eq!(fresh.records().count(), 0, "all of it is in the rows");
+    }
+
+    #[test]
+    fn what_is_known_later_takes_the_place_of_what_was() {
+        let mut fresh = filled(70);
+        let linked = Record { best_link: Some(7), ..Record::new(Origin::default(), None) };
+        let scanned = Record { scans: 1, ..linked.clone() };
+        fresh.set_record(3, linked.clone());
+        fresh.set_record(66, scanned.clone());
+        assert_eq!(fresh.read(3, HOST), Ok((url(3), linked.clone())));
+        assert_eq!(fresh.read(66, HOST), Ok((url(66), scanned.clone())));
+        assert_eq!(written(&fresh)[3], (url(3), linked), "a row can say this");
+        assert_eq!(written(&fresh)[4].0, url(4));
+        assert_eq!(fresh.records().collect::<Vec<_>>(), [(66, &scanned)], "but not that");
+    }
+
+    #[test]
+    fn a_cleared_one_is_as_good_as_new() {
+        let mut fresh = filled(5);
+        fresh.set_record(0, Record { scans: 1, ..Record::default() });
+        fresh.clear();
+        assert!(fresh.is_empty() && fresh.rows().next().is_none());
+        fresh.push(HOST, &url(1), Record::new(Origin::default(), None));
+        assert_eq!(fresh.read(0, HOST).map(|(url, _)| url), Ok(url(1)));
+    }
+}

@@ -133,8 +133,11 @@ impl Queue {
     /// Some number for which all has to be read that is changed when an entry comes in.
     pub(super) fn end(&self) -> usize {
         let Some(bucket) = self.order.as_ref().and_then(|order| order.buckets.first()) else { return 0 };
-        let last = bucket.by_due.as_slice().last().map(|Reverse((due, _))| *due as usize);
-        bucket.len().wrapping_add(last.unwrap_or_default())
+        // What comes in goes to the end of its heap, and is compared with the one that stands above that place.
+        let heap = bucket.by_due.as_slice();
+        let above = heap.get(heap.len().saturating_sub(1) / 2);
+        let read = [heap.last(), above].into_iter().flatten().map(|Reverse((due, _))| *due as usize);
+        bucket.len() + read.sum::<usize>()
     }
 
     /// Takes in an entry whose slot says that it is ready.
