@@ -11,7 +11,6 @@ use super::super::session::Statement;
 use super::super::view::View;
 use super::shifts::{Shift, Shifts};
 use crate::entry::QueueId;
-use crate::moment::Moment;
 
 /// New hosts, in the order of their keys, as all add them.
 pub(super) fn new_hosts(view: &View) -> Result<Option<Statement<'_>>, Failure> {
@@ -40,6 +39,9 @@ fn host_state(host: &crate::host::Host) -> Result<String, Failure> {
         .map_err(|cause| Failure::Damaged(format!("a host cannot be written: {cause}")))
 }
 
+/// A column of what a new queue waits for.
+type Wait = fn(&View, QueueId, &Shift) -> Option<i64>;
+
 /// New queues, with all that is worked out of them: this call has added whatever they have.
 pub(super) fn new_queues<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'a>> {
     const ADD: &str = "INSERT INTO @queues (id, collection, host, queued, leased, done, failed, place, opens, first_due, wake_at, seen) \
@@ -60,7 +62,7 @@ pub(super) fn new_queues<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'
         let counts: Vec<i64> = shifts.iter().map(|(_, shift)| shift.counts[state]).collect();
         statement = statement.with(counts, Type::INT8_ARRAY);
     }
-    let waits: [fn(&View, QueueId, &Shift) -> Option<i64>; 4] = [
+    let waits: [Wait; 4] = [
         |view, queue, shift| shift.has_ready.then(|| place(view, queue)),
         |view, queue, shift| {
             let due = shift.first_due.filter(|_| !shift.has_ready)?;
@@ -149,14 +151,12 @@ pub(super) fn refresh<'a>(
         statement = statement.with(counts, Type::INT8_ARRAY);
     }
     let has_ready: Vec<bool> = queues.iter().map(|queue| shift(queue).has_ready).collect();
+    let before = |queue: &QueueId| view.queue_row(*queue).and_then(|row| row.first_due);
     // What was woken was made ready beside the call.
-    let due = |queue: &QueueId| {
-        let before = view.queue_row(*queue).filter(|_| !woken.contains(queue))?.first_due;
-        shift(queue).first_due_after(before)
-    };
-    let first_due: Vec<Option<Option<Moment>>> = queues.iter().map(due).collect();
-    let knows_due: Vec<bool> = first_due.iter().map(Option::is_some).collect();
-    let first_due: Vec<Option<i64>> = first_due.into_iter().map(|due| due.flatten().map(second)).collect();
+    let knows_due = |queue: &QueueId| !woken.contains(queue) && shift(queue).knows_first_due(before(queue));
+    let knows_due: Vec<bool> = queues.iter().map(knows_due).collect();
+    let first_due = queues.iter().map(|queue| shift(queue).first_due_after(before(queue)).map(second));
+    let first_due: Vec<Option<i64>> = first_due.collect();
     Some(
         statement
             .with(has_ready, Type::BOOL_ARRAY)

@@ -43,11 +43,15 @@ impl Shift {
         }
     }
 
-    /// When the first entry of a queue is due that waits, if that was `before`; none if only its entries know, for one that
-    /// waited may not any more.
-    pub(super) fn first_due_after(&self, before: Option<Moment>) -> Option<Option<Moment>> {
-        let waited = before.is_some_and(|first| self.last_queued.is_some_and(|last| last >= first));
-        (!waited).then(|| before.into_iter().chain(self.first_due).min())
+    /// Whether it is known when the first entry of a queue is due that waits, if that was `before`. One that waited may not any
+    /// more: then only its entries know.
+    pub(super) fn knows_first_due(&self, before: Option<Moment>) -> bool {
+        before.is_none_or(|first| self.last_queued.is_none_or(|last| last < first))
+    }
+
+    /// When that is, where it is known.
+    pub(super) fn first_due_after(&self, before: Option<Moment>) -> Option<Moment> {
+        before.into_iter().chain(self.first_due).min()
     }
 }
 
@@ -79,16 +83,18 @@ mod tests {
             ..Shift::default()
         };
         let cases = [
-            ("nothing changed", shift(None, None), Some(50), Some(Some(50))),
-            ("one is added that waits longer", shift(Some(60), None), Some(50), Some(Some(50))),
-            ("one is added that is due sooner", shift(Some(40), None), Some(50), Some(Some(40))),
-            ("the first that waits is added", shift(Some(60), None), None, Some(Some(60))),
-            ("what is taken was ready", shift(None, Some(49)), Some(50), Some(Some(50))),
-            ("none waited", shift(None, Some(70)), None, Some(None)),
-            ("what is taken may have waited", shift(None, Some(50)), Some(50), None),
+            ("nothing changed", shift(None, None), Some(50), Some(50)),
+            ("one is added that waits longer", shift(Some(60), None), Some(50), Some(50)),
+            ("one is added that is due sooner", shift(Some(40), None), Some(50), Some(40)),
+            ("the first that waits is added", shift(Some(60), None), None, Some(60)),
+            ("what is taken was ready", shift(None, Some(49)), Some(50), Some(50)),
+            ("none waited", shift(None, Some(70)), None, None),
         ];
         for (name, shift, before, wanted) in cases {
-            assert_eq!(shift.first_due_after(before.map(at)), wanted.map(|due| due.map(at)), "{name}");
+            let before = before.map(at);
+            assert!(shift.knows_first_due(before), "{name}");
+            assert_eq!(shift.first_due_after(before), wanted.map(at), "{name}");
         }
+        assert!(!shift(None, Some(50)).knows_first_due(Some(at(50))), "what is taken may have waited");
     }
 }
