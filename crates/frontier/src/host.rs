@@ -16,6 +16,9 @@ pub const SLOW: Interval = Interval::MINUTE;
 /// A turn is the millisecond at which it was given, and its number in so many bits.
 const TURN_BITS: u32 = 20;
 
+/// The first numbers are for collections that wait for a host to open in that millisecond: which of them goes first.
+const MOST_RANKS: u64 = 1023;
+
 /// What no turn of that moment, or of a later one, comes before.
 pub(crate) fn first_turn(at: Moment) -> u64 {
     at.millisecond() << TURN_BITS
@@ -23,7 +26,18 @@ pub(crate) fn first_turn(at: Moment) -> u64 {
 
 /// The turn that comes after `last` and after all that opened by `now`.
 pub(crate) fn next_turn(last: u64, now: Moment) -> u64 {
-    last.max(first_turn(now)) + 1
+    believed(last, now).max(first_turn(now) + MOST_RANKS) + 1
+}
+
+/// The moment of a turn, or of a place in line.
+pub(crate) fn moment_of(turn: u64) -> Moment {
+    Moment::from_millisecond(turn >> TURN_BITS)
+}
+
+/// A turn as it counts at a time: not at all if it was given by a clock that was set back since, by which everything would
+/// wait until it is that late again.
+pub(crate) fn believed(turn: u64, now: Moment) -> u64 {
+    if moment_of(turn).advanced(now) < moment_of(turn) { 0 } else { turn }
 }
 
 /// What is known of a host. All of it is durable.
@@ -261,10 +275,13 @@ pub struct InFlight {
 
 impl Host {
     /// The place in line of a collection that has something ready here: since when the host is open, or since the collection
-    /// last took its turn, whichever is later. Queues with a lower one go first, so that hosts take turns, and at one host the
-    /// collections that share it. Time alone opens a host, and moves nobody in the line.
-    pub(crate) fn place(&self, collection: CollectionId, opens: Opens) -> u64 {
-        self.turn(collection).max(first_turn(opens.at))
+    /// last took its turn, whichever is later. Queues with a lower one go first, so that hosts take turns; of collections that
+    /// wait for the same host, the one that had its turn longest ago. Time alone opens a host, and moves nobody in the line.
+    pub(crate) fn place(&self, collection: CollectionId, opens: Opens, now: Moment) -> u64 {
+        let turn = believed(self.turn(collection), now);
+        let earlier = || self.turns.iter().filter(|(_, other)| believed(*other, now) < turn).count() as u64;
+        let rank = if turn == 0 { 0 } else { (1 + earlier()).min(MOST_RANKS) };
+        turn.max(first_turn(opens.at) + rank)
     }
 
     /// When a collection last took its turn here, 0 if it never did.
@@ -369,4 +386,31 @@ impl Host {
 )]
 pub fn to_millis(interval: Interval) -> u64 {
     (interval.as_secs_f64() * 1000.0).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_of_a_clock_that_was_set_back_since_does_not_count() {
+        let (now, collection) = (Moment::from_second(1_000_000), CollectionId(1));
+        let open = Opens { at: now, gate: None };
+        for (ahead, counts) in [(0, true), (60, true), (2 * 60 * 60, false)] {
+            let turn = next_turn(0, Moment::from_second(1_000_000 + ahead));
+            let host = Host { turns: vec![(collection, turn)], ..Host::default() };
+            assert_eq!(host.place(collection, open, now) == turn, counts, "{ahead} s ahead");
+            assert_eq!(next_turn(turn, now) > turn, counts, "{ahead} s ahead");
+        }
+    }
+
+    #[test]
+    fn the_next_turn_comes_after_all_that_is_open() {
+        let now = Moment::from_second(1_000_000);
+        let turns = (0..2000).map(|number| (CollectionId(number), u64::from(number) + 1)).collect();
+        let host = Host { turns, ..Host::default() };
+        let place = |number| host.place(CollectionId(number), Opens { at: now, gate: None }, now);
+        assert!((0..1000).all(|number| place(number) < place(number + 1)), "in the order of their turns");
+        assert!(place(1999) < next_turn(0, now), "however many share the host");
+    }
 }

@@ -108,6 +108,7 @@ macro_rules! conformance_suite {
                 a_call_may_be_about_one_collection_or_one_host,
                 a_collection_that_is_not_there_is_an_error,
                 collections_that_share_a_host_both_get_their_turn,
+                collections_that_wait_for_the_same_host_take_turns,
                 every_tenth_is_the_oldest_due,
                 the_reserved_share_can_be_chosen,
                 what_is_not_due_is_not_handed_out,

@@ -10,6 +10,7 @@ use crate::catalog::Change;
 use crate::entry::State;
 use crate::error::Error;
 use crate::moment::Moment;
+use crate::settings::Politeness;
 use crate::verbs::{Event, LeaseRequest, ListFilter};
 
 const HOME: &str = "https://a.example/";
@@ -206,6 +207,25 @@ pub async fn collections_that_share_a_host_both_get_their_turn(world: World) {
         of.get("c").is_some_and(|&count| count >= 3) && of.get("d").is_some_and(|&count| count >= 3),
         "{of:?}"
     );
+}
+
+pub async fn collections_that_wait_for_the_same_host_take_turns(world: World) {
+    let world = world.with(|settings| settings.politeness = Politeness::default());
+    let mut world = hosts(world, Order::Fifo).await;
+    let anywhere = |profile: &mut Profile| profile.scope = Scope::Any;
+    world.configure([planned("d"), profile("d", "d", anywhere), seed("https://d.example/", ["d"])]).await;
+    let urls: Vec<String> = (0..20).map(|number| format!("https://x.example/{number}")).collect();
+    for (collection, seed) in [("d", "https://d.example/"), ("c", HOME)] {
+        world.discover(page_of_seed(collection, seed, urls.iter().map(String::as_str))).await;
+    }
+    let (mut order, request) = (String::new(), LeaseRequest { host: Some("x.example".into()), ..up_to(1) });
+    for _ in 0..6 {
+        let leased = world.frontier().lease(&request, world.now).await.unwrap().leased.remove(0);
+        world.complete(answered(leased.token, 200)).await;
+        order.push_str(&leased.collection);
+        world.pass("10s");
+    }
+    assert!(["cdcdcd", "dcdcdc"].contains(&&*order), "{order}");
 }
 
 pub async fn every_tenth_is_the_oldest_due(world: World) {

@@ -256,7 +256,7 @@ impl Simulation {
             let opens = host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
             let free = if is_held { Moment::NEVER } else { opens.at.max(now) };
             simulation.last_turn = simulation.last_turn.max(host.turn(number));
-            simulation.turns.insert((first_chance(&entries, free), host.place(number, opens), queue));
+            simulation.turns.insert((first_chance(&entries, free), host.place(number, opens, now), queue));
             simulation.queues.insert(queue, Simulated { entries, host, is_plain, handed_out: 0 });
         }
         simulation

@@ -370,7 +370,7 @@ impl Tx for Model {
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
         let place = |queue: QueueId| {
             let ((collection, host), opens) = (self.queue_parts(queue), self.opens(queue));
-            opens.is_open(self.now).then(|| self.host(host).place(collection, opens))
+            opens.is_open(self.now).then(|| self.host(host).place(collection, opens, self.now))
         };
         let ready = self.ready_queues(wanted).into_iter();
         let open = ready.filter_map(|queue| Some((place(queue)?, queue)));

@@ -151,6 +151,7 @@ impl Postgres {
             numbers: numbers.numbers.clone(),
             last_turn: turn,
             has_given_turns: false,
+            line: None,
         }
     }
 

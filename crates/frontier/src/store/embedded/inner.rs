@@ -236,10 +236,10 @@ impl Inner {
     fn filed_ready(&self, number: QueueId) -> Filed {
         let Some(queue) = self.queue_at(number) else { return Filed::Nowhere };
         let opens = self.opens(queue);
-        if opens.is_open(self.counters.now) {
-            Filed::Open(
-                self.host_at(queue.host).map_or(0, |host| host.state().place(queue.collection, opens)),
-            )
+        let now = self.counters.now;
+        if opens.is_open(now) {
+            let host = self.host_at(queue.host);
+            Filed::Open(host.map_or(0, |host| host.state().place(queue.collection, opens, now)))
         } else {
             Filed::Closed(opens.at)
         }

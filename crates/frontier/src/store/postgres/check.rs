@@ -172,7 +172,7 @@ impl Postgres {
         hosts: &HashMap<HostId, Host>,
         checked: &mut Checked,
     ) -> Result<(), Failure> {
-        const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.place, q.opens, q.first_due, q.wake_at, \
+        const QUEUES: &str = "SELECT q.id, q.collection, q.host, q.place, q.opens, q.first_due, q.wake_at, q.seen, \
                 EXISTS (SELECT 1 FROM @entries e WHERE e.queue = q.id AND e.ready) AS has_ready, \
                 (SELECT min(e.due) FROM @entries e WHERE e.queue = q.id AND e.state = 0 AND NOT e.ready) AS is_due, \
                 (SELECT min(e.step) FROM @entries e WHERE e.queue = q.id AND e.state = 0 AND e.step IS NOT NULL) AS step, \

@@ -143,8 +143,9 @@ async fn leases(session: &Session, loaded: &mut Loaded, hosts: &BTreeSet<HostId>
     const LEASED: &str =
         "SELECT e.id, e.queue, e.leased_until FROM @entries e WHERE e.queue = ANY($1) AND e.state = 1";
     let mut held: BTreeMap<QueueId, Vec<Lease>> = BTreeMap::new();
-    for row in loaded.entries.values().flatten() {
-        if let Some(lease) = row.lease {
+    for (entry, row) in &loaded.entries {
+        let row = row.as_ref().filter(|_| !loaded.outdated.contains(entry));
+        if let Some((row, lease)) = row.and_then(|row| Some((row, row.lease?))) {
             held.entry(row.standing.queue).or_default().push(lease);
         }
     }

@@ -6,6 +6,7 @@
 
 mod tx;
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest as _, Sha256};
@@ -52,6 +53,25 @@ pub(crate) struct View {
     pub(super) last_turn: u64,
     /// Whether this call gave any.
     pub(super) has_given_turns: bool,
+    /// The queues that this call may hand out from, in line, once it has asked for the first.
+    pub(super) line: Option<Line>,
+}
+
+/// Queues by their places in line.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    order: BTreeSet<(u64, QueueId)>,
+    places: HashMap<QueueId, u64>,
+}
+
+impl Line {
+    /// Gives a queue its place, which may not be the first that it has.
+    fn put(&mut self, queue: QueueId, place: u64) {
+        if let Some(before) = self.places.insert(queue, place) {
+            self.order.remove(&(before, queue));
+        }
+        self.order.insert((place, queue));
+    }
 }
 
 impl View {
@@ -180,6 +200,26 @@ impl View {
         read.map(|(queue, _)| *queue).chain(self.changes.new_queues.keys().copied())
     }
 
+    /// Lines up the queues that this call may hand out from, if they are not yet.
+    fn line_up(&mut self) {
+        if self.line.is_none() {
+            let mut line = Line::default();
+            self.held_queues().for_each(|queue| line.put(queue, self.place_of(queue)));
+            self.line = Some(line);
+        }
+    }
+
+    /// What changed of a host may have moved its queues.
+    fn line_up_again(&mut self, host: HostId) {
+        let Some(mut line) = self.line.take() else { return };
+        for queue in self.queues_at(host) {
+            if line.places.contains_key(&queue) {
+                line.put(queue, self.place_of(queue));
+            }
+        }
+        self.line = Some(line);
+    }
+
     fn turn_of(&self, queue: QueueId) -> u64 {
         let (collection, host) = self.queue_parts(queue);
         self.host(host).turn(collection)
@@ -188,7 +228,7 @@ impl View {
     /// The place in line that a queue has if something is ready.
     pub(super) fn place_of(&self, queue: QueueId) -> u64 {
         let (collection, host) = self.queue_parts(queue);
-        self.host(host).place(collection, self.opens(queue))
+        self.host(host).place(collection, self.opens(queue), self.now)
     }
 }
 

@@ -3,9 +3,10 @@
 use tokio_postgres::Row;
 
 use super::super::failure::Failure;
-use super::super::rows::millis;
+use super::super::rows::{millis, moment_of_millis};
 use crate::entry::CollectionId;
 use crate::host::{Host, Opens};
+use crate::moment::Moment;
 
 /// What a queue says that it waits for, and what its entries say.
 pub(super) struct Waits {
@@ -16,6 +17,7 @@ pub(super) struct Waits {
     has_ready: bool,
     is_due: Option<i64>,
     step: Option<i64>,
+    seen: Moment,
 }
 
 impl Waits {
@@ -28,6 +30,7 @@ impl Waits {
             has_ready: row.try_get("has_ready")?,
             is_due: row.try_get("is_due")?,
             step: row.try_get("step")?,
+            seen: moment_of_millis(row.try_get("seen")?),
         })
     }
 
@@ -50,7 +53,7 @@ impl Waits {
         opens: Opens,
         is_busy: bool,
     ) -> bool {
-        let place = i64::try_from(host.place(collection, opens)).unwrap_or(i64::MAX);
+        let place = i64::try_from(host.place(collection, opens, self.seen)).unwrap_or(i64::MAX);
         let due = self.first_due.map_or(0, in_millis).max(millis(opens.at));
         let is_right = |says: i64, right: i64| {
             says == right || (says > right && is_busy) || (says < right && self.wake_at.is_some())

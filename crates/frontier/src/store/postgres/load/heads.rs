@@ -14,7 +14,7 @@ use super::super::wants::Wants;
 use super::{host_rows, owner, queue_numbers};
 use crate::engine::{Outlook, Wanted};
 use crate::entry::{HostId, QueueId};
-use crate::host::{InFlight, Opens};
+use crate::host::{InFlight, Opens, moment_of};
 use crate::moment::Moment;
 
 /// The first entries of queues.
@@ -128,8 +128,8 @@ pub(super) async fn outlook(
         None => session.query(LOOK, &[all, held]).await?,
     };
     let Some(row) = rows.first() else { return Ok(()) };
-    let is_open = row.try_get::<_, Option<i64>>(0)?.is_some_and(|place| place < call.open_before);
-    if is_open && call.minds_others {
+    let place = row.try_get::<_, Option<i64>>(0)?.unwrap_or_default();
+    if place < call.open_before && row.try_get::<_, Option<i32>>(1)?.is_some() && call.minds_others {
         // What can be claimed and was not is held by others; nobody is told to wait for something else meanwhile.
         return Err(Failure::OthersAreAtIt);
     }
@@ -141,7 +141,10 @@ pub(super) async fn outlook(
             host_rows(session, loaded, &BTreeSet::from([host])).await?;
         }
         first_open = Some(queue);
-        outlook.first_open = Some(opens(call, loaded, queue, host));
+        // By its place too: one whose clock, or whose settings, are others may have given it that.
+        let Opens { at, gate } = opens(call, loaded, queue, host);
+        let by_place = moment_of(u64::try_from(place).unwrap_or_default());
+        outlook.first_open = Some(Opens { at: at.max(by_place), gate });
     }
     outlook.first_due = row.try_get::<_, Option<i64>>(3)?.map(moment_of_millis);
     outlook.first_expiry = row.try_get::<_, Option<i64>>(4)?.map(moment_of_millis);

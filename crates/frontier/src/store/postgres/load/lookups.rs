@@ -61,13 +61,7 @@ pub(super) async fn lookups(
         all.into_iter().filter(|lookup| found_as(loaded, lookup).is_none()).collect();
     let needed = needed(call, loaded, &missing);
     if !call.is_alone {
-        let locked = lock_hosts_of(session, call, loaded, &mut missing).await?;
-        let found = wants
-            .lookups
-            .iter()
-            .filter(|lookup| host_of(call, loaded, lookup).is_some_and(|host| locked.contains(&host)));
-        let found: Vec<EntryId> = found.filter_map(|lookup| found_as(loaded, lookup)).collect();
-        loaded.outdated.extend(found);
+        lock_hosts_of(session, call, loaded, wants, &mut missing).await?;
         // Others may have added them meanwhile, but not where queues are as they were.
         missing.retain(|(collection, key, _)| {
             let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten();
@@ -108,18 +102,18 @@ fn needed(call: &Call<'_>, loaded: &Loaded, missing: &[&Lookup]) -> Needed {
 }
 
 /// Locks the hosts of entries that may be added and reads them, and leaves those entries whose hosts were not locked before.
-/// Returns these hosts.
 async fn lock_hosts_of(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
+    wants: &Wants,
     missing: &mut Vec<&Lookup>,
-) -> Result<BTreeSet<HostId>, Failure> {
+) -> Result<(), Failure> {
     let is_open = |host: &HostId| !loaded.locked.contains(host);
     missing.retain(|lookup| host_of(call, loaded, lookup).is_some_and(|host| is_open(&host)));
     let hosts: BTreeSet<HostId> = missing.iter().filter_map(|lookup| host_of(call, loaded, lookup)).collect();
     if hosts.is_empty() {
-        return Ok(hosts);
+        return Ok(());
     }
     if !loaded.can_lock(&hosts) {
         return Err(Failure::NotLocked(loaded.locked.iter().copied().chain(hosts).collect()));
@@ -128,8 +122,12 @@ async fn lock_hosts_of(
         forget(loaded, *host);
     }
     lock(session, loaded, &hosts).await?;
-    host_rows(session, loaded, &hosts).await?;
-    Ok(hosts)
+    let is_locked =
+        |lookup: &&Lookup| host_of(call, loaded, lookup).is_some_and(|host| hosts.contains(&host));
+    let found = wants.lookups.iter().filter(is_locked).filter_map(|lookup| found_as(loaded, lookup));
+    let found: Vec<EntryId> = found.collect();
+    loaded.outdated.extend(found);
+    host_rows(session, loaded, &hosts).await
 }
 
 async fn look_up(session: &Session, loaded: &mut Loaded, lookups: &[&Lookup]) -> Result<(), Failure> {

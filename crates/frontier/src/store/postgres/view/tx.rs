@@ -11,7 +11,7 @@ use crate::catalog::Catalog;
 use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, Token};
 use crate::error::Result;
-use crate::host::{Host, InFlight, next_turn};
+use crate::host::{Host, InFlight, believed, next_turn};
 use crate::moment::Moment;
 use crate::settings::Settings;
 use crate::verbs::{Event, EventRow, FetchRow, Tally};
@@ -254,6 +254,7 @@ impl Tx for View {
         }
         let row = HostRow { state, ..self.host_row(host).clone() };
         self.changes.hosts.insert(host, row);
+        self.line_up_again(host);
     }
 
     fn in_flight(&self, host: HostId) -> InFlight {
@@ -289,7 +290,8 @@ impl Tx for View {
     fn next_turn(&mut self) -> u64 {
         // Later than what was read, for the clocks of processes may differ a little.
         if !self.has_given_turns {
-            let read = self.loaded.queues.keys().map(|queue| self.turn_of(*queue)).max().unwrap_or_default();
+            let read = self.loaded.queues.keys().map(|queue| believed(self.turn_of(*queue), self.now));
+            let read = read.max().unwrap_or_default();
             self.last_turn = self.last_turn.max(read);
             self.has_given_turns = true;
         }
@@ -301,6 +303,8 @@ impl Tx for View {
         self.changes.tokens.insert(lease.token, lease.entry);
         if let Some(row) = self.row_mut(lease.entry) {
             row.lease = Some(lease);
+            let queue = row.standing.queue;
+            self.line_up_again(self.queue_parts(queue).1);
         }
     }
 
@@ -323,6 +327,8 @@ impl Tx for View {
             && let Some(row) = self.row_mut(lease.entry)
         {
             row.lease = None;
+            let queue = row.standing.queue;
+            self.line_up_again(self.queue_parts(queue).1);
         }
     }
 
@@ -350,15 +356,14 @@ impl Tx for View {
     }
 
     fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
-        let is_next = |(_, queue): &(u64, QueueId)| {
+        self.line_up();
+        let is_next = |(_, queue): &&(u64, QueueId)| {
             self.is_wanted(wanted, *queue)
                 && self.opens(*queue).is_open(self.now)
                 && self.first_by_priority(*queue).is_some()
         };
-        let held = self.held_queues().map(|queue| (self.place_of(queue), queue));
-        let mut line: Vec<(u64, QueueId)> = held.filter(|(place, _)| *place < below).collect();
-        line.sort_unstable();
-        let next = line.into_iter().find(is_next);
+        let line = self.line.iter().flat_map(|line| &line.order);
+        let next = line.take_while(|(place, _)| *place < below).find(is_next).copied();
         let claims = self.loaded.claims.as_ref();
         let is_sure = claims.is_some_and(|claims| {
             let are_enough = claims.is_all || claims.asked >= MOST_CLAIMS;
