@@ -11,7 +11,7 @@ use super::{Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
 use crate::entry::{CollectionId, EntryId, QueueId, Standing, State};
 use crate::error::{Error, Result};
-use crate::host::{Host, first_turn, next_turn};
+use crate::host::{Host, Opens, next_turn};
 use crate::moment::Moment;
 use crate::verbs::{EntryView, ListFilter, ListPage, PlanFilter, Planned, Stats, WaitsFor};
 
@@ -279,11 +279,13 @@ impl Simulation {
         state.host.served += 1;
         state.handed_out += 1;
         if !state.entries.is_empty() {
-            let key = tx.host_key(tx.queue_parts(queue).1).0;
+            let (collection, host) = tx.queue_parts(queue);
+            let key = tx.host_key(host).0;
             let delay = state.host.delay_millis(key, &settings.politeness, state.is_plain);
             let free = at.after_millis(delay);
             self.last_turn = next_turn(self.last_turn, at);
-            let place = self.last_turn.max(first_turn(free));
+            state.host.take_turn(collection, self.last_turn);
+            let place = state.host.place(collection, Opens { at: free, gate: None }, at);
             self.turns.insert((first_chance(&state.entries, free), place, queue));
         }
         Some(Turn { at: (at < Moment::NEVER).then_some(at), entry, waits_for })
