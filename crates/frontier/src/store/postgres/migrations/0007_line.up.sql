@@ -2,7 +2,9 @@
 -- alone opens a host and nobody has to write that down.
 
 ALTER TABLE queues ADD COLUMN place bigint, ADD COLUMN opens bigint;
-UPDATE queues SET place = CASE WHEN ready THEN greatest(turn, at << 20) END, opens = CASE WHEN NOT ready THEN at END;
+-- Collections that wait for the same host go in the order of their turns.
+UPDATE queues q SET opens = CASE WHEN NOT ready THEN at END, place = CASE WHEN ready THEN greatest(turn, (at << 20)
+    + CASE WHEN turn = 0 THEN 0 ELSE least(1023, 1 + (SELECT count(*) FROM queues o WHERE o.host = q.host AND o.turn > 0 AND o.turn < q.turn)) END) END;
 -- With the indexes that have one of them.
 ALTER TABLE queues DROP COLUMN turn, DROP COLUMN ready, DROP COLUMN claimable, DROP COLUMN at;
 COMMENT ON COLUMN queues.place IS 'Worked out: its place in line, if an entry is due: the milliseconds after 1970 since when it can be claimed, or will be, times 2^20, and what tells turns of one millisecond apart. The lowest go first';
