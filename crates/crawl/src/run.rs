@@ -26,6 +26,8 @@ use crate::visit::{Turn, Visited, Visitor};
 const MANY: usize = 32;
 /// How long that moment is. No page is held up by it for longer than a slow answer takes.
 const GATHERING: Duration = Duration::from_millis(1);
+/// Where one in so many is over already, there is nothing to wait for: the hosts of these could be at work.
+const ENOUGH: usize = 4;
 
 /// What to crawl.
 #[derive(Clone, Debug, Default)]
@@ -111,39 +113,7 @@ impl Crawler {
         mut stop: watch::Receiver<Stop>,
         watcher: &mut dyn Watcher,
     ) -> Result<Ended> {
-        let mut shift = Shift::new(self, work);
-        loop {
-            shift.hand_in(watcher).await?;
-            shift.hold_on().await?;
-            let asked = match *stop.borrow_and_update() {
-                Stop::No if watcher.has_enough() => Stop::Drain,
-                asked => asked,
-            };
-            if asked == Stop::Now {
-                shift.drop_everything(watcher).await?;
-                return Ok(Ended::Stopped(asked));
-            }
-            let nothing = if asked == Stop::No { shift.take_up().await? } else { None };
-            watcher.under_way(shift.under_way.count());
-            if shift.under_way.count() == 0 {
-                match (asked, &nothing) {
-                    (Stop::Drain | Stop::Now, _) => return Ok(Ended::Stopped(asked)),
-                    (_, Some(Nothing::Empty)) if work.until_done => return Ok(Ended::Done),
-                    (_, Some(Nothing::NotDue { .. })) if work.until_idle => return Ok(Ended::Done),
-                    (_, Some(Nothing::Blocked { until: None })) if work.until_done => {
-                        return Ok(Ended::Stuck);
-                    }
-                    _ => {}
-                }
-            }
-            if let Some(nothing) = &nothing {
-                watcher.waits(nothing);
-                if watcher.has_enough() {
-                    continue;
-                }
-            }
-            shift.wait(nothing, &mut stop).await;
-        }
+        Shift::new(self, work).crawl(&mut stop, watcher).await
     }
 }
 
@@ -183,6 +153,56 @@ impl<'c> Shift<'c> {
             options: OptionsOf::default(),
             may_have_more: true,
             hold_on_at: crawler.clock.now(),
+        }
+    }
+
+    /// Crawls, and leaves nothing behind.
+    async fn crawl(mut self, stop: &mut watch::Receiver<Stop>, watcher: &mut dyn Watcher) -> Result<Ended> {
+        let ended = self.go_on(stop, watcher).await;
+        // A turn that has told what came of it may still hold on to the queue, which its owner wants to close now.
+        self.visits.shutdown().await;
+        ended
+    }
+
+    /// Goes on until there is nothing left, or until it is told to stop.
+    async fn go_on(&mut self, stop: &mut watch::Receiver<Stop>, watcher: &mut dyn Watcher) -> Result<Ended> {
+        loop {
+            self.hand_in(watcher).await?;
+            self.hold_on().await?;
+            let asked = match *stop.borrow_and_update() {
+                Stop::No if watcher.has_enough() => Stop::Drain,
+                asked => asked,
+            };
+            if asked == Stop::Now {
+                self.drop_everything(watcher).await?;
+                return Ok(Ended::Stopped(asked));
+            }
+            let nothing = if asked == Stop::No { self.take_up().await? } else { None };
+            watcher.under_way(self.under_way.count());
+            if self.under_way.count() == 0
+                && let Some(ended) = self.end(asked, nothing.as_ref())
+            {
+                return Ok(ended);
+            }
+            if let Some(nothing) = &nothing {
+                watcher.waits(nothing);
+                if watcher.has_enough() {
+                    continue;
+                }
+            }
+            self.wait(nothing, stop).await;
+        }
+    }
+
+    /// Why it ends here, if it does, now that nothing is under way.
+    fn end(&self, asked: Stop, nothing: Option<&Nothing>) -> Option<Ended> {
+        let Work { until_done, until_idle, .. } = *self.work;
+        match (asked, nothing) {
+            (Stop::Drain | Stop::Now, _) => Some(Ended::Stopped(asked)),
+            (_, Some(Nothing::Empty)) if until_done => Some(Ended::Done),
+            (_, Some(Nothing::NotDue { .. })) if until_idle => Some(Ended::Done),
+            (_, Some(Nothing::Blocked { until: None })) if until_done => Some(Ended::Stuck),
+            _ => None,
         }
     }
 
@@ -286,7 +306,8 @@ impl<'c> Shift<'c> {
 
     /// Waits for something to do.
     async fn wait(&mut self, nothing: Option<Nothing>, stop: &mut watch::Receiver<Stop>) {
-        if self.under_way.count() >= MANY {
+        let under_way = self.under_way.count();
+        if under_way >= MANY && self.over.len() < under_way / ENOUGH {
             tokio::time::sleep(GATHERING).await;
         }
         if self.may_have_more && self.under_way.count() < self.crawler.config.at_once {

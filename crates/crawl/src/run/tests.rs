@@ -53,3 +53,22 @@ async fn a_turn_that_fails_does_not_take_others_along() {
     let held = frontier.extend(&tokens, Interval::MINUTE, clock.now()).await.unwrap();
     assert_eq!(held.iter().map(|one| one.held).collect::<Vec<_>>(), [true, false, true]);
 }
+
+#[tokio::test]
+async fn nobody_holds_on_to_the_queue_when_a_crawl_has_ended() {
+    let frontier = Arc::new(Memory::new(Settings::default()).unwrap());
+    let (clock, config) = (Clock::default(), CrawlConfig::default());
+    let crawler = Crawler::new(frontier.clone(), HttpConfig::default(), config, clock).unwrap();
+    let work = Work { until_done: true, ..Work::default() };
+    let mut shift = Shift::new(&crawler, &work);
+    // Its turn is over, but it is not quite gone.
+    let held = frontier.clone();
+    shift.visits.spawn(async move {
+        std::future::pending::<()>().await;
+        drop(held);
+    });
+    let (_go_on, mut stop) = watch::channel(Stop::No);
+    assert_eq!(shift.crawl(&mut stop, &mut Pages::default()).await.unwrap(), Ended::Done);
+    drop(crawler);
+    assert_eq!(Arc::strong_count(&frontier), 1);
+}
