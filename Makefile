@@ -16,6 +16,13 @@ help: ## List the commands
 build: ## Build the optimised binary: target/release/forager
 	cargo build --release --locked
 
+# What is measured is what would be handed out.
+MEASURED = $(or $(CARGO_TARGET_DIR),target)/dist
+
+.PHONY: dist
+dist: ## Build the binary to hand out, which takes longer and is a little faster: target/dist/forager
+	cargo build --profile dist --locked --package forager
+
 .PHONY: test
 test: format lint docs core compat-python check-all ## Everything that must hold: format, lints, docs, core alone, a client, all tests
 
@@ -75,10 +82,10 @@ deny: ## Check licences, advisories and sources of dependencies, where cargo-den
 	else echo 'cargo-deny is not installed: cargo install --locked cargo-deny'; fi
 
 .PHONY: bench
-bench: build ## Measure the decision core against plain JavaScript (needs Node and GNU time); writes bench/DATE-core.md
+bench: dist ## Measure the decision core against plain JavaScript (needs Node and GNU time); writes bench/DATE-core.md
 	@command -v node > /dev/null || { echo 'Node is not installed' >&2; exit 1; }
 	@[ -x /usr/bin/time ] || { echo 'GNU time is not installed (package "time")' >&2; exit 1; }
-	node bench/core.mjs
+	node bench/core.mjs $(MEASURED)/forager
 
 # How long the soak runs: rounds of kills, and steps of random calls.
 SOAK_ROUNDS ?= 300
@@ -94,24 +101,24 @@ BENCH_URLS ?= 10000000
 BENCH_HOSTS ?= 100000
 
 .PHONY: bench-frontier
-bench-frontier: build ## Measure the queue against the raw engine; prints a table (BENCH_URLS, BENCH_HOSTS)
-	target/release/forager bench frontier --urls $(BENCH_URLS) --hosts $(BENCH_HOSTS) --format table
+bench-frontier: dist ## Measure the queue against the raw engine; prints a table (BENCH_URLS, BENCH_HOSTS)
+	$(MEASURED)/forager bench frontier --urls $(BENCH_URLS) --hosts $(BENCH_HOSTS) --format table
 
 # The numbers of pending URLs that claims are compared at; 4 million need about 2 GB of disk.
 BENCH_PENDING ?= 40000,4000000
 
 .PHONY: bench-postgres
-bench-postgres: build ## Measure the queue in a PostgreSQL server of its own, which forces all to the medium (BENCH_PENDING)
+bench-postgres: dist ## Measure the queue in a PostgreSQL server of its own, which forces all to the medium (BENCH_PENDING)
 	DURABLE=yes scripts/postgres run bash -c \
-		'target/release/forager bench frontier --store "$$FORAGER_TEST_POSTGRES" --pending $(BENCH_PENDING) --format table'
+		'$(MEASURED)/forager bench frontier --store "$$FORAGER_TEST_POSTGRES" --pending $(BENCH_PENDING) --format table'
 
 # How many URLs are put in each way, and how many queues there are when few of them have something due.
 BENCH_PUTS ?= 500000
 BENCH_QUEUES ?= 1000000
 
 .PHONY: bench-urlfrontier
-bench-urlfrontier: build ## Measure the server against one that only acknowledges; prints a table (BENCH_PUTS, BENCH_QUEUES)
-	target/release/forager bench urlfrontier --urls $(BENCH_PUTS) --queues $(BENCH_QUEUES) --format table
+bench-urlfrontier: dist ## Measure the server against one that only acknowledges; prints a table (BENCH_PUTS, BENCH_QUEUES)
+	$(MEASURED)/forager bench urlfrontier --urls $(BENCH_PUTS) --queues $(BENCH_QUEUES) --format table
 
 # What clients of the server need is installed here; they check the binary that tests use.
 COMPAT_TOOLS := compat/.tools
@@ -136,11 +143,11 @@ compat-scrapy: ## Have Scrapy crawl the demonstration web, with the server for i
 # What the crawler is compared with is installed here.
 BENCH_TOOLS := bench/.tools
 BENCH_CRAWL = python3 bench/crawl/run.py --tools $(BENCH_TOOLS) \
-	--binaries $(or $(CARGO_TARGET_DIR),target)/release/examples
+	--binaries $(MEASURED)/examples
 
 .PHONY: bench-crawl-tools
 bench-crawl-tools:
-	cargo build --release --locked --package forager-crawl --examples
+	cargo build --profile dist --locked --package forager-crawl --examples
 	bench/crawl/tools.sh $(BENCH_TOOLS)
 
 .PHONY: bench-crawl

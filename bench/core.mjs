@@ -1,4 +1,4 @@
-// Measures the decision core and writes bench/DATE-core.md: node bench/core.mjs (or `make bench`).
+// Measures the decision core and writes bench/DATE-core.md: `make bench`, or node bench/core.mjs BINARY.
 //
 // 1. Ranking a million signals with the whole program, against the same rules in plain JavaScript.
 // 2. The policies inside core, with criterion.
@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 
+const BINARY = process.argv[2] ?? 'target/dist/forager';
 const SIGNALS = 1_000_000;
 const TOP = 1_000;
 const ROUNDS = 7;
@@ -37,7 +38,7 @@ function comparable(output) {
 function rank() {
   mkdirSync(FOLDER, { recursive: true });
   execFileSync('node', ['bench/signals.mjs', String(SIGNALS), FILE]);
-  const forager = ['target/release/forager', 'rank', '--now', NOW, '--top', String(TOP), FILE];
+  const forager = [BINARY, 'rank', '--now', NOW, '--top', String(TOP), FILE];
   const plain = ['node', 'bench/rank.mjs', FILE, NOW, String(TOP)];
   const runs = { forager: [], plain: [] };
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -176,7 +176,7 @@ def report(options, runs, memory, load):
     yield (
         f"`make bench-crawl`: {options.hosts} hosts on loopback with {options.pages} pages each, {pages:,} in all, "
         f"{options.bytes:,} bytes and 22 links a page; no delay, 2 in flight a host, robots.txt obeyed. "
-        f"{os.cpu_count()} cores, the server on the same machine and in one thread. "
+        f"{os.cpu_count()} cores, the server on the same machine and in one thread; Forager as it is handed out (`--profile dist`). "
         f"The load of the machine was {load:.1f} before the runs began, and {min(loads):.1f} to {max(loads):.1f} at "
         f"their ends{': other work went on beside them, and every rate is lower for it' if load > 0.5 else ''}.\n"
     )

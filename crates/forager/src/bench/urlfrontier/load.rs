@@ -24,8 +24,11 @@ const QUEUES: u32 = 100;
 const OF_EACH: u32 = 10;
 /// New links of a page; as many others are known.
 const LINKS: u64 = 5;
-/// How many calls there are of those that are timed one by one; small workloads take fewer.
-const CALLS: u64 = 200;
+/// How many rounds of the cycle there are at most, for each worker.
+const ROUNDS: u64 = 200;
+/// How many calls are timed one by one; small workloads take fewer. Of two hundred the slowest hundredth would be two, and these
+/// would tell of how the server is still busy with what was put before.
+const CALLS: u64 = 2000;
 /// How long to wait for queues that rest.
 const REST: Duration = Duration::from_millis(1100);
 /// How often.
@@ -91,7 +94,7 @@ impl Load {
 
     /// Pages go through their lives: got, reported, and their links put. Tells how long rounds and calls took.
     pub(super) async fn cycle(&self, workers: usize) -> anyhow::Result<(Calls, Calls)> {
-        let rounds = (self.workload.urls / u64::from(QUEUES * OF_EACH) / workers as u64).clamp(1, CALLS);
+        let rounds = (self.workload.urls / u64::from(QUEUES * OF_EACH) / workers as u64).clamp(1, ROUNDS);
         let begun = Instant::now();
         let workers = (0..workers).map(|_| self.work(rounds));
         let done = futures_util::future::try_join_all(workers).await?;
