@@ -338,7 +338,7 @@ impl Office {
             };
             // Whoever wants to be left alone is not asked for more.
             let is_moved = (300..400).contains(&response.status) && !wants_rest;
-            match response.location().filter(|_| is_moved).map(|to| at.join(to)) {
+            match response.location().filter(|_| is_moved).map(|to| at.join(&to)) {
                 Some(Ok(next)) => at = next,
                 Some(Err(cause)) => return failed(cause.to_string()),
                 None => return Ok(Some(Ok(response))),
