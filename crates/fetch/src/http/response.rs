@@ -115,9 +115,8 @@ impl Response {
 
 /// The same with every byte escaped that is not ASCII.
 fn escaped(bytes: &[u8]) -> String {
-    let escape = |byte: &u8| match byte.is_ascii() {
-        true => char::from(*byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let escape = |byte: &u8| {
+        if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
     };
     bytes.iter().map(escape).collect()
 }

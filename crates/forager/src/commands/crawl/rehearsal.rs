@@ -66,7 +66,9 @@ fn show_new(args: &CrawlArgs, frontier: &Memory, http: &HttpConfig, now: Timesta
     store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
     runtime::wait(queue_sitemaps(args, frontier, &name, now))??;
     let left_out = left_out(&*store::ask(frontier.catalog())?, &name, now)?;
-    left_out.iter().for_each(|start| start.tell());
+    for start in &left_out {
+        start.tell();
+    }
     let shown = show_plan(args, (frontier, http), (&name, usize::MAX), now)?;
     Ok(Shown { left_out: shown.left_out + left_out.len(), ..shown })
 }
