@@ -61,14 +61,14 @@ pub fn read(
 ) -> Reading {
     let mut reading = Reading { validators: validators(response), ..Reading::default() };
     if (300..400).contains(&response.status) {
-        reading.follow(response, url, how);
+        reading.follow(response, url, how, options);
         return reading;
     }
     if !(200..300).contains(&response.status) {
         return reading;
     }
     if how == How::Listing {
-        reading.read_listing(response, url);
+        reading.read_listing(response, url, options);
         return reading;
     }
     reading.read_page(response, url, options, product_token);
@@ -80,18 +80,30 @@ pub fn read(
 
 impl Reading {
     /// A redirect is a link; and when it leads elsewhere, the page has changed.
-    fn follow(&mut self, response: &Response, url: &FetchUrl, how: How) {
-        let target = response.location().and_then(|location| url.join(location).ok());
-        if let Some(target) = target.filter(|_| response.status != 304) {
-            let target = target.as_str().to_owned();
-            self.fingerprint = Some(known_by(&Fingerprint::of_bytes(target.as_bytes())));
-            self.redirect = Some(target.clone());
-            // So that a change says where it led before, and where it leads now.
-            self.text = Some(format!("{REDIRECTS}{target}"));
-            // A sitemap that has moved is still one.
-            let how = if how == How::Listing { How::Listing } else { How::Redirect };
-            self.links.push(Link { url: target, how, ..Link::default() });
+    fn follow(&mut self, response: &Response, url: &FetchUrl, how: How, options: &PageOptions) {
+        if response.status == 304 {
+            return;
         }
+        let Some(location) = response.location() else {
+            self.problems.push("redirects without saying where to".to_owned());
+            return;
+        };
+        let target = match url.join(&location) {
+            Ok(target) => target.as_str().to_owned(),
+            Err(cause) => {
+                let shown = location.chars().take(MOST_SHOWN).collect();
+                self.skipped.push(Found::new(shown, Action::Invalid, format!("redirects nowhere: {cause}")));
+                self.problems.push(format!("redirects nowhere: {cause}"));
+                return;
+            }
+        };
+        self.fingerprint = Some(known_by(&Fingerprint::of_bytes(target.as_bytes()), options));
+        self.redirect = Some(target.clone());
+        // So that a change says where it led before, and where it leads now.
+        self.text = Some(format!("{REDIRECTS}{target}"));
+        // A sitemap that has moved is still one.
+        let how = if how == How::Listing { How::Listing } else { How::Redirect };
+        self.links.push(Link { url: target, how, ..Link::default() });
     }
 
     /// Whoever starts from a sitemap or a feed wants the pages that it lists.
@@ -111,9 +123,9 @@ impl Reading {
         }
     }
 
-    fn read_listing(&mut self, response: &Response, url: &FetchUrl) {
+    fn read_listing(&mut self, response: &Response, url: &FetchUrl, options: &PageOptions) {
         self.take_listing(sitemap::read(&response.body, url, response.content_type()));
-        self.fingerprint = Some(known_by(&Fingerprint::of_bytes(&response.body)));
+        self.fingerprint = Some(known_by(&Fingerprint::of_bytes(&response.body), options));
     }
 
     fn take_listing(&mut self, listing: sitemap::Sitemap) {
@@ -184,7 +196,7 @@ impl Reading {
             return;
         }
         let known = fingerprint::take(&response.body, text, form, options.content.as_ref());
-        self.fingerprint = Some(known_by(&known.fingerprint));
+        self.fingerprint = Some(known_by(&known.fingerprint, options));
         self.text = (form != Form::Binary).then_some(known.lines);
     }
 }
@@ -199,6 +211,8 @@ fn link_options(token: &str, encoding: &'static str) -> LinkOptions {
     LinkOptions { encoding, product_token: token.to_owned(), ..LinkOptions::default() }
 }
 
+/// How much is told of where a redirect should have led.
+const MOST_SHOWN: usize = 300;
 /// How many links of a page that are not followed are told one by one.
 const MOST_SKIPPED: usize = 10 * links::MAX_UNUSABLE;
 
@@ -228,10 +242,17 @@ pub fn redirected_to(text: &str) -> Option<&str> {
     text.strip_prefix(REDIRECTS).filter(|target| !target.contains('\n'))
 }
 
-/// A fingerprint as the queue keeps it: the version of the rules, the content, the exact bytes.
-fn known_by(fingerprint: &Fingerprint) -> String {
-    format!("{RULES}:{}.{}", fingerprint.content, fingerprint.exact)
+/// A fingerprint as the queue keeps it: the version of the rules, what the selector is known by if there is one, the content,
+/// the exact bytes. What was read with another selector says nothing of what has changed.
+fn known_by(fingerprint: &Fingerprint, options: &PageOptions) -> String {
+    let selector = options.reading.content.as_deref().filter(|_| options.content.is_some());
+    let selector = selector.map(|text| Fingerprint::of_bytes(text.as_bytes()).exact);
+    let selector = selector.map(|hash| format!("{SELECTOR}{}", &hash[..8])).unwrap_or_default();
+    format!("{RULES}{selector}:{}.{}", fingerprint.content, fingerprint.exact)
 }
+
+/// What stands between the version of the rules and the selector.
+const SELECTOR: char = '~';
 
 /// The same where the content was not read: by rules of its own, so that the two are never compared.
 fn known_by_bytes(fingerprint: &Fingerprint) -> String {
@@ -243,9 +264,10 @@ pub fn has_changed(before: Option<&str>, now: Option<&str>, by: ChangeBy) -> Opt
     let part = |text: &str| -> Option<(String, String)> {
         let (rules, rest) = text.split_once(':')?;
         let (content, exact) = rest.split_once('.')?;
-        let counted = match by {
-            ChangeBy::Content => content,
-            ChangeBy::Exact => exact,
+        let (rules, counted) = match by {
+            ChangeBy::Content => (rules, content),
+            // Bytes are the same, however they are read.
+            ChangeBy::Exact => (rules.split(SELECTOR).next()?, exact),
         };
         Some((rules.to_owned(), counted.to_owned()))
     };
@@ -261,6 +283,8 @@ pub fn difference(before: &str, now: &str) -> (Difference, bool) {
 
 #[cfg(test)]
 mod tests {
+    use forager_core::scope::Profile;
+
     use super::*;
 
     #[test]
@@ -273,10 +297,34 @@ mod tests {
             ("other bytes, and they count", Some("1:a.b"), Some("1:a.c"), Exact, Some(true)),
             ("other content", Some("1:a.b"), Some("1:x.c"), Content, Some(true)),
             ("by other rules", Some("0:a.b"), Some("1:x.c"), Content, None),
+            ("by another selector", Some("1~aa:a.b"), Some("1~bb:x.c"), Content, None),
+            ("by a selector, and by none before", Some("1:a.b"), Some("1~bb:x.b"), Content, None),
+            ("by the same selector", Some("1~aa:a.b"), Some("1~aa:x.c"), Content, Some(true)),
+            ("by another selector, and bytes count", Some("1~aa:a.b"), Some("1~bb:x.b"), Exact, Some(false)),
             ("given by somebody else", Some("etag"), Some("1:x.c"), Content, None),
         ];
         for (name, before, now, by, want) in table {
             assert_eq!(has_changed(before, now, by), want, "{name}");
+        }
+    }
+    #[test]
+    fn what_is_read_by_another_selector_is_not_compared() {
+        let options = |content: Option<&str>| {
+            let mut profile = Profile::new("p", "c");
+            profile.reading.content = content.map(str::to_owned);
+            PageOptions::of(&profile)
+        };
+        let page = Fingerprint::of_bytes(b"page");
+        let known = |content| known_by(&page, &options(content));
+        let table = [
+            (None, None, Some(false)),
+            (Some("main"), Some("main"), Some(false)),
+            (None, Some("main"), None),
+            (Some("main"), Some("#text"), None),
+        ];
+        for (before, now, want) in table {
+            let changed = has_changed(Some(&known(before)), Some(&known(now)), ChangeBy::Content);
+            assert_eq!(changed, want, "{before:?}, {now:?}");
         }
     }
 }

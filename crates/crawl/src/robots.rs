@@ -1,5 +1,6 @@
 //! The robots.txt of every site: asked for when it is needed, kept for others and for later.
 
+mod awaited;
 mod delays;
 mod kept;
 mod unlogged;
@@ -11,7 +12,7 @@ use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_fetch::http::{Class, Failure, Http, Request, Response};
 use forager_fetch::robots::{Answer, Copy, MAX_BYTES, Outcome, Robots, Rules, of_answer};
-use forager_frontier::verbs::{FetchRow, Note, Terms, Visit};
+use forager_frontier::verbs::{FetchRow, Note, Terms};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 use tokio::sync::Mutex as AsyncMutex;
@@ -21,6 +22,7 @@ use crate::config::Result;
 use crate::pace::{Pace, Round};
 use crate::visit::{broken, wants_rest};
 
+use awaited::{Access, Awaited};
 use delays::Delays;
 use kept::kept;
 pub(crate) use kept::{CameTo, Label, names};
@@ -32,8 +34,6 @@ pub use kept::{Word, file_key, known, note_key, origin, robots_url};
 const MOST_REDIRECTS: usize = 5;
 /// How many sites are kept in mind; those of others are read from the queue again.
 const MOST_KNOWN: usize = 50_000;
-/// How long the place that robots.txt was moved to may keep us waiting.
-const PATIENCE: Interval = Interval::MINUTE;
 
 /// The rules of a site, and whether finding them out took a request.
 #[derive(Clone, Debug)]
@@ -73,10 +73,25 @@ pub struct Office {
     clock: Clock,
     pace: Arc<Pace>,
     token: String,
-    sites: Mutex<HashMap<String, Arc<AsyncMutex<Option<Known>>>>>,
+    sites: Mutex<HashMap<String, Arc<AsyncMutex<Site>>>>,
     /// Two sites of one host must not forget what the other asks for.
     hosts: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
     unlogged: Unlogged,
+    awaited: Awaited,
+}
+
+/// What is known of a site.
+#[derive(Default)]
+struct Site {
+    known: Option<Known>,
+    /// How far robots.txt was followed to a host that was busy, so that nobody is asked again for where it is.
+    moved: Option<Moved>,
+}
+
+/// Where robots.txt is, after so many redirects.
+struct Moved {
+    to: FetchUrl,
+    hops: usize,
 }
 
 #[derive(Clone)]
@@ -134,17 +149,18 @@ impl Office {
             sites: Mutex::default(),
             hosts: Mutex::default(),
             unlogged: Unlogged::default(),
+            awaited: Awaited::default(),
         }
     }
 
     /// The rules for a URL. Where nobody knows them, the host is asked in the turn of the caller, so many milliseconds
     /// after its last request; others who want the same meanwhile wait for the answer. None if the host would have to
-    /// be asked, and wants to be left alone.
+    /// be asked, and wants to be left alone; or the host that robots.txt was moved to is busy.
     pub(crate) async fn rules(&self, url: &FetchUrl, turn: Turn) -> Result<Option<Found>> {
         let origin = origin(url);
         let site = self.site(&origin);
-        let mut known = site.lock().await;
-        if let Some(known) = known.as_ref().filter(|known| known.counts_at(self.clock.now())) {
+        let mut site = site.lock().await;
+        if let Some(known) = site.known.as_ref().filter(|known| known.counts_at(self.clock.now())) {
             return Ok(Some(known.clone().found()));
         }
         let (key, copy) = (note_key(&origin), kept(&*self.frontier, &origin).await?);
@@ -152,7 +168,7 @@ impl Office {
         let was_asked = fresh.is_none();
         let Asked { copy, refused, requests } = match fresh {
             Some(copy) => Asked { copy: copy.clone(), refused: None, requests: Vec::new() },
-            None => match self.ask((url, turn), &key, copy.as_ref()).await? {
+            None => match self.ask((url, turn), &mut site.moved, (&key, copy.as_ref())).await? {
                 Some(asked) => asked,
                 None => return Ok(None),
             },
@@ -162,18 +178,18 @@ impl Office {
             // Others have waited for this answer, and were handed out before anybody knew of it.
             self.pace.recall(url.host());
         }
-        let found = known.insert(Known { rules, expires: copy.expires, refused }).clone();
+        let found = site.known.insert(Known { rules, expires: copy.expires, refused }).clone();
         Ok(Some(Found { was_asked, requests, ..found.found() }))
     }
 
     /// Whether the rules for a URL are known without asking its host.
     pub(crate) async fn knows(&self, url: &FetchUrl) -> bool {
         let site = self.site(&origin(url));
-        let known = site.lock().await;
-        known.as_ref().is_some_and(|known| known.counts_at(self.clock.now()))
+        let site = site.lock().await;
+        site.known.as_ref().is_some_and(|known| known.counts_at(self.clock.now()))
     }
 
-    fn site(&self, origin: &str) -> Arc<AsyncMutex<Option<Known>>> {
+    fn site(&self, origin: &str) -> Arc<AsyncMutex<Site>> {
         lock_of(&self.sites, origin)
     }
 
@@ -182,11 +198,11 @@ impl Office {
     async fn ask(
         &self,
         (url, turn): (&FetchUrl, Turn),
-        key: &str,
-        previous: Option<&Copy>,
+        moved: &mut Option<Moved>,
+        (key, previous): (&str, Option<&Copy>),
     ) -> Result<Option<Asked>> {
         let origin = origin(url);
-        let answer = self.follow(url, turn).await?;
+        let answer = self.follow(url, turn, moved).await?;
         let mut requests = self.unlogged.of(&origin);
         let Some(answer) = answer else {
             self.write_down(&origin, requests, Vec::new()).await?;
@@ -261,36 +277,47 @@ impl Office {
     }
 
     /// Follows robots.txt to where it is. The host of the page is asked in the turn of the page, for which it is not asked
-    /// meanwhile; every other one waits for a turn of its own. None if the host wants to be left alone.
+    /// meanwhile; every other one waits for a turn of its own. None if the host wants to be left alone, or the other one
+    /// is busy: that says nothing of robots.txt, which is looked for again in another turn.
     async fn follow(
         &self,
         url: &FetchUrl,
         turn: Turn,
+        moved: &mut Option<Moved>,
     ) -> Result<Option<std::result::Result<Response, Missed>>> {
         let failed = |error: String| Ok(Some(Err(Missed::failed(error))));
-        let mut at = match url.join("/robots.txt") {
-            Ok(at) => at,
-            Err(cause) => return failed(cause.to_string()),
+        let Moved { to: mut at, hops } = match (moved.take(), url.join("/robots.txt")) {
+            (Some(moved), _) => moved,
+            (None, Ok(to)) => Moved { to, hops: 0 },
+            (None, Err(cause)) => return failed(cause.to_string()),
         };
-        for hop in 0..=MOST_REDIRECTS {
+        for hop in hops..=MOST_REDIRECTS {
             let is_elsewhere = at.host() != url.host();
-            let visit = if is_elsewhere { self.visit(at.host()).await? } else { None };
-            let had_no_time = || failed(format!("{} had no time for robots.txt", at.host()));
-            if is_elsewhere && visit.is_none() {
-                return had_no_time();
-            }
+            let access = if is_elsewhere {
+                self.visit(at.host(), url.host()).await?
+            } else if self.is_awaited(at.host()) {
+                Access::Busy
+            } else {
+                Access::Own
+            };
+            let visit = match access {
+                Access::Own => None,
+                Access::Welcome(token) => Some(token),
+                Access::Busy => {
+                    *moved = Some(Moved { to: at, hops: hop });
+                    return Ok(None);
+                }
+                Access::Closed(gate) => return failed(format!("{} is not asked now: {gate}", at.host())),
+            };
             let round = if is_elsewhere { self.pace.round() } else { turn.round };
             // By what another host may be asked, the queue knows.
             let terms = if is_elsewhere { Terms::default() } else { turn.terms };
-            let Some(started) = self.pace.turn(at.host(), turn.terms.least_gap, round).await else {
-                if let Some(token) = visit {
-                    self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
-                    return had_no_time();
-                }
-                return Ok(None);
+            let started = self.pace.turn(at.host(), turn.terms.least_gap, round).await;
+            let answer = match started {
+                Some(started) => Some(self.get((url, &at), started, terms).await),
+                None => None,
             };
-            let answer = self.get((url, &at), started, terms).await;
-            let wants_rest = wants_rest(&answer);
+            let wants_rest = answer.as_ref().is_some_and(wants_rest);
             if wants_rest {
                 self.pace.rest(at.host());
             }
@@ -298,16 +325,20 @@ impl Office {
                 self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
             }
             let response = match answer {
-                Ok(response) => response,
-                Err(failure) => {
+                Some(Ok(response)) => response,
+                Some(Err(failure)) => {
                     let is_refused = hop == 0 && failure.class() == Class::AddressRefused;
                     let refused = is_refused.then(|| failure.to_string().into());
                     return Ok(Some(Err(Missed { refused, ..Missed::failed(failure.to_string()) })));
                 }
+                None => {
+                    *moved = Some(Moved { to: at, hops: hop });
+                    return Ok(None);
+                }
             };
             // Whoever wants to be left alone is not asked for more.
             let is_moved = (300..400).contains(&response.status) && !wants_rest;
-            match response.location().filter(|_| is_moved).map(|to| at.join(to)) {
+            match response.location().filter(|_| is_moved).map(|to| at.join(&to)) {
                 Some(Ok(next)) => at = next,
                 Some(Err(cause)) => return failed(cause.to_string()),
                 None => return Ok(Some(Ok(response))),
@@ -355,18 +386,6 @@ impl Office {
         let asked = answer.as_ref().ok().and_then(|response| response.retry_after(now)).unwrap_or_default();
         let back_off_until = wants_rest(answer).then(|| Moment::of(asked.after(now)));
         FetchRow { ended: Moment::of(now), result, bytes, back_off_until, ..row }
-    }
-
-    /// Waits for a turn at a host; none if it would take too long.
-    async fn visit(&self, host: &str) -> Result<Option<forager_frontier::entry::Token>> {
-        let give_up = PATIENCE.after(self.clock.now());
-        loop {
-            match self.frontier.visit(host, PATIENCE, self.clock.now()).await? {
-                Visit::Welcome(token) => return Ok(Some(token)),
-                Visit::Closed(until, _) if until.timestamp() > give_up => return Ok(None),
-                Visit::Closed(until, _) => self.clock.sleep_until(until.timestamp()).await,
-            }
-        }
     }
 }
 

@@ -128,7 +128,10 @@ impl Scout {
 
     /// What robots.txt says of the site of a URL.
     pub async fn rules(&self, url: &FetchUrl) -> Result<std::result::Result<Arc<Rules>, Unseen>> {
-        Ok(self.found(url).await?.map(|found| found.rules))
+        Ok(self.found(url).await?.and_then(|found| match found.refused {
+            Some(refused) => Err(Unseen::Refused(refused)),
+            None => Ok(found.rules),
+        }))
     }
 
     /// The rules of a site. Asking for them takes a turn at its host.
@@ -231,7 +234,7 @@ impl Scout {
             }
             let answer = self.get(&request).await?;
             let target = answer.as_ref().ok().filter(|answer| (300..400).contains(&answer.status));
-            let target = target.and_then(Response::location).and_then(|to| seen.url.join(to).ok());
+            let target = target.and_then(Response::location).and_then(|to| seen.url.join(&to).ok());
             let Some(target) = target else {
                 seen.answer = answer.map_err(Unseen::Failed);
                 return Ok(seen);

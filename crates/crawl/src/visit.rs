@@ -146,14 +146,17 @@ impl Visitor {
         Ok(Turn::Reported(visited))
     }
 
-    /// Sends a request when it is its turn; none if its host wants to rest, or the rules have run out meanwhile: they may
-    /// have been read anew by another.
+    /// Sends a request when it is its turn; none if its host wants to rest, or another waits for its robots.txt, or the rules
+    /// have run out meanwhile: they may have been read anew by another.
     async fn send(
         &self,
         (url, leased): (&FetchUrl, &Leased),
         line: &mut PageLine,
         (round, expires): (Round, Timestamp),
     ) -> Option<std::result::Result<Response, Failure>> {
+        if self.office.is_awaited(url.host()) {
+            return None;
+        }
         let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
         line.at = at.filter(|at| *at < expires)?;
         self.note_sent(leased, url, line);

@@ -213,7 +213,7 @@ fn failed(host: &str, error: &NetError) -> DnsError {
 }
 
 /// The address that a host is, if it is one. IPv6 stands in brackets.
-fn literal(host: &str) -> Option<IpAddr> {
+pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(v6) => v6.parse().map(IpAddr::V6).ok(),
         None => host.parse().map(IpAddr::V4).ok(),
@@ -221,7 +221,7 @@ fn literal(host: &str) -> Option<IpAddr> {
 }
 
 /// A name without the dot that makes it absolute.
-fn plain_name(host: &str) -> &str {
+pub(crate) fn plain_name(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 

@@ -37,7 +37,7 @@ pub use self::request::Request;
 pub use self::response::{CutOff, RETRY_AFTER_MAX, Response, Timings};
 pub use self::tls::authorities_from_pem;
 use crate::address::AddressPolicy;
-use crate::dns::{DnsConfig, DnsError, DnsLimits, Resolver};
+use crate::dns::{DnsConfig, DnsError, DnsLimits, Resolver, literal, plain_name};
 
 /// What is undone by [`decode`], in the order in which browsers ask for it.
 const ENCODINGS: HeaderValue = HeaderValue::from_static("gzip, deflate, br, zstd");
@@ -65,6 +65,19 @@ pub struct HttpConfig {
     pub nameserver: Option<SocketAddr>,
     /// Authorities to trust besides those that browsers do; see [`authorities_from_pem`].
     pub extra_authorities: Vec<CertificateDer<'static>>,
+}
+
+impl HttpConfig {
+    /// Why no connection may lead to a host, as far as that is known without looking up its name.
+    pub fn refuses(&self, host: &str) -> Option<Failure> {
+        let found = match literal(host) {
+            Some(address) => &[address][..],
+            None => self.overrides.get(plain_name(host))?,
+        };
+        let mut judged = found.iter().map(|address| self.addresses.check(*address));
+        let refused = judged.next()?.err()?;
+        judged.all(|other| other.is_err()).then(|| Failure::AddressRefused { host: host.to_owned(), refused })
+    }
 }
 
 /// Why a configuration cannot be used.

@@ -6,8 +6,10 @@ mod hook;
 mod kind;
 pub(crate) mod log;
 pub(crate) mod outlook;
+pub(crate) mod private;
 pub(crate) mod recover;
 mod signals;
+pub(crate) mod starts;
 pub(crate) mod teller;
 pub(crate) mod view;
 
@@ -18,6 +20,7 @@ use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::clock::Clock;
 use forager_crawl::{CrawlConfig, Crawler};
+use forager_fetch::http::HttpConfig;
 use forager_frontier::Frontier;
 use forager_frontier::catalog::{Catalog, Change, Kind};
 
@@ -49,11 +52,7 @@ impl Crawl {
         urls: &[String],
         traces: bool,
     ) -> anyhow::Result<Self> {
-        check_urls(urls)?;
-        require_contact(&config, urls.iter().map(String::as_str))?;
-        let http = config.fetch.http(fetch.ask.allow_private)?;
-        let is_shared = matches!(Place::of(place, &config)?, Place::Database(_));
-        let config = if is_shared { considerate(config) } else { config };
+        let Prepared { config, http, is_shared } = Prepared::new(config, place, fetch, urls)?;
         let queue = Queue::open(place, &config).await?;
         let frontier = queue.frontier();
         let hold = if is_shared { config.store.postgres.hold } else { CrawlConfig::default().hold };
@@ -111,6 +110,31 @@ impl Crawl {
             }
         }
         Ok(())
+    }
+}
+
+/// What a crawl goes by, once it is known that it may begin.
+pub(crate) struct Prepared {
+    pub(crate) config: Config,
+    pub(crate) http: HttpConfig,
+    /// Whether others may crawl from the same queue.
+    is_shared: bool,
+}
+
+impl Prepared {
+    /// Refuses what must not begin. A rehearsal asks this too, so that it shows what would be.
+    pub(crate) fn new(
+        config: Config,
+        place: &QueuePlace,
+        fetch: &FetchArgs,
+        urls: &[String],
+    ) -> anyhow::Result<Self> {
+        check_urls(urls)?;
+        require_contact(&config, urls.iter().map(String::as_str))?;
+        let http = config.fetch.http(fetch.ask.allow_private)?;
+        let is_shared = matches!(Place::of(place, &config)?, Place::Database(_));
+        let config = if is_shared { considerate(config) } else { config };
+        Ok(Self { config, http, is_shared })
     }
 }
 

@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use crate::Outcome;
 use crate::cli::DemoArgs;
-use crate::runtime;
+use crate::crawling::with_signals;
 use report::Report;
 use watchers::{Catches, Order as Fetched};
 
@@ -48,7 +48,16 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Outcome> {
     let folder = tempfile::tempdir().context("cannot make a folder for the queue")?;
     let settings = settings();
     let frontier: Arc<Embedded> = Arc::new(Embedded::open(folder.path(), settings, Options::default())?);
-    runtime::wait(show(args, &frontier))?
+    // Whoever stops it leaves no folder behind.
+    with_signals(
+        |_| {},
+        async |mut signals| {
+            tokio::select! {
+                shown = Box::pin(show(args, &frontier)) => shown,
+                _ = signals.stop.changed() => Ok(Outcome::Interrupted),
+            }
+        },
+    )
 }
 
 fn settings() -> Settings {

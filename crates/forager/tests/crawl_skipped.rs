@@ -188,3 +188,26 @@ fn links_that_are_too_many_for_a_page_are_told() {
     assert_eq!((ran.status, ran.stdout.lines().count()), (0, 10_000), "{}", ran.stderr);
     assert_eq!(ran.stderr, format!("forager: {}: {problem}\n", field.url(HOST, "/")));
 }
+
+#[test]
+fn a_host_has_its_fill_and_the_others_do_not_mind() {
+    let links: Vec<String> = (1..=9).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let host =
+        |name: &str| links.iter().fold(Host::new(name), |host, path| host.page(*path, page(path, &[])));
+    let home = page("Home", &links);
+    let site = Site::new().host(host(HOST).page("/", home.clone())).host(host("b.test").page("/", home));
+    for (name, more, fetched) in
+        [("capped", &["--max-per-host", "4"][..], 4), ("any number", &["--max-per-host", "0"], 10)]
+    {
+        let field = Field::new(site.clone());
+        let second = field.url("b.test", "/");
+        field.crawl(HOST, &[&[&*second, "--skipped", "skipped.jsonl"], more].concat()).good_rows();
+        for host in [HOST, "b.test"] {
+            assert_eq!(field.paths(host).len(), fetched, "{name}, {host}: {:?}", field.paths(host));
+        }
+        let skipped = std::fs::read_to_string(field.file("skipped.jsonl")).unwrap();
+        let told = skipped.matches("trap: more than 4 URLs of one host").count();
+        assert_eq!(told, 2 * (10 - fetched), "{name}: {skipped}");
+    }
+}

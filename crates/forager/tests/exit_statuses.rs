@@ -53,6 +53,8 @@ fn each_status_says_what_happened() {
     std::fs::write(field.file("wrong.toml"), "[fetch]\nno_such_key = 1\n").unwrap();
     std::fs::write(field.file("strict.toml"), format!("[fetch]\ncontact = {CONTACT:?}\n")).unwrap();
     std::fs::write(field.file("plain"), "no folder").unwrap();
+    std::fs::create_dir(field.file("other")).unwrap();
+    std::fs::write(field.file("other/letter.txt"), "no queue").unwrap();
     let url = |path: &str| field.url(HOST, path);
     let busy = |path: &str| field.url(BUSY, path);
     let (home, shut, forbids) = (url("/"), field.url(SHUT, "/"), field.url(FORBIDS, "/"));
@@ -66,7 +68,8 @@ fn each_status_says_what_happened() {
         ("the disk is full", 3, "crawl {home} --out /dev/full --name full"),
         ("a broken configuration", 4, "crawl {home} {wrong}"),
         ("no URL", 4, "crawl ftp://a.test/"),
-        ("a file for a queue", 8, "crawl {home} --data plain"),
+        ("a file for a queue", 4, "crawl {home} --data plain"),
+        ("another folder for a queue", 4, "crawl {home} --data other"),
         ("a damaged queue", 17, "crawl {home} --data damaged"),
         ("the start is gone", 9, "crawl {gone}"),
         ("the start is broken", 9, "crawl {broken}"),
@@ -83,15 +86,18 @@ fn each_status_says_what_happened() {
         ("nothing to run", 4, "run --config none.toml"),
         ("a damaged queue to run", 17, "run --until-idle --data damaged"),
         ("a damaged queue to watch", 17, "watch {home} --data damaged"),
-        ("a file for a queue to watch", 8, "watch {home} --data plain"),
+        ("a file for a queue to watch", 4, "watch {home} --data plain"),
         ("an audit", 0, "audit"),
         ("an audit with a broken configuration", 4, "audit {wrong}"),
         ("an audit of nothing", 4, "audit --data nothing"),
-        ("an audit of a file", 8, "audit --data plain"),
+        ("an audit of a file", 4, "audit --data plain"),
         ("an audit of a damaged queue", 17, "audit --data damaged"),
         ("rules", 0, "robots {home}"),
         ("rules, with a broken configuration", 4, "robots {home} {wrong}"),
         ("rules that are busy", 18, "robots {shut}"),
+        ("rules at an address that is refused", 4, "robots http://127.0.0.1:9/ --config strict.toml"),
+        ("a sitemap at an address that is refused", 4, "sitemap http://127.0.0.1:9/ --config strict.toml"),
+        ("no time between two looks", 2, "watch {home} --every 0s"),
         ("links", 0, "links {home}"),
         ("links of a picture", 4, "links {picture}"),
         ("links that are forbidden", 4, "links {forbids}"),

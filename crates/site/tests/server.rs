@@ -156,7 +156,7 @@ async fn redirects_and_pauses_are_sent_as_described() {
     let running = Server::start(Site::new().host(host), hand.read()).await.unwrap();
     let http = client(&running);
     let moved = get(&http, &running.url("a.demo", "/moved")).await;
-    assert_eq!((moved.status, moved.location()), (301, Some("/new")));
+    assert_eq!((moved.status, moved.location().as_deref()), (301, Some("/new")));
     for (path, seconds) in [("/seconds", 120.0), ("/date", 90.0)] {
         let busy = get(&http, &running.url("a.demo", path)).await;
         let asked = busy.retry_after(at(10_000)).map(Interval::as_secs_f64);

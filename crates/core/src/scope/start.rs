@@ -54,6 +54,17 @@ pub enum Action<'c> {
     CollectionGone,
 }
 
+impl Action<'_> {
+    /// Why the seed is not queued, if it is not.
+    pub fn obstacle(&self) -> Option<String> {
+        match self {
+            Self::Queue { .. } => None,
+            Self::OutOfScope { profile, outside } => Some(format!("out of scope ({profile}: {outside})")),
+            Self::CollectionGone => Some("collection gone".to_owned()),
+        }
+    }
+}
+
 /// Something to start that is not configured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {

@@ -1,5 +1,6 @@
 //! What came back.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -85,9 +86,11 @@ impl Response {
 
     /// Where a redirect leads, as it came: often relative.
     ///
-    /// Some servers send UTF-8 where only ASCII may stand; browsers follow it, and so does this.
-    pub fn location(&self) -> Option<&str> {
-        std::str::from_utf8(self.headers.get(LOCATION)?.as_bytes()).ok()
+    /// Some servers send UTF-8 where only ASCII may stand, or bytes of an older encoding; browsers follow both, and so does
+    /// this: what is no UTF-8 is asked for byte by byte (`/caf%E9`).
+    pub fn location(&self) -> Option<Cow<'_, str>> {
+        let bytes = self.headers.get(LOCATION)?.as_bytes();
+        Some(std::str::from_utf8(bytes).map_or_else(|_| escaped(bytes).into(), Cow::from))
     }
 
     /// The `ETag`, to be sent back next time.
@@ -110,6 +113,14 @@ impl Response {
     }
 }
 
+/// The same with every byte escaped that is not ASCII.
+fn escaped(bytes: &[u8]) -> String {
+    let escape = |byte: &u8| {
+        if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    bytes.iter().map(escape).collect()
+}
+
 /// Reads a number of seconds or a date. What is past counts as now.
 fn retry_after(text: &str, now: Timestamp) -> Option<Interval> {
     let text = text.trim();
@@ -128,6 +139,15 @@ fn retry_after(text: &str, now: Timestamp) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_of_older_encodings_are_escaped() {
+        let table: [(&[u8], &str); 3] =
+            [(b"/plain?a=b", "/plain?a=b"), (b"/caf\xE9", "/caf%E9"), (b"/\xFFx\x80", "/%FFx%80")];
+        for (bytes, want) in table {
+            assert_eq!(escaped(bytes), want);
+        }
+    }
 
     #[test]
     fn both_forms_of_retry_after_are_read() {

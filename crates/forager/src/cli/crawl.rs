@@ -109,7 +109,8 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one::<u64>)]
     pub(crate) bytes: Option<u64>,
 
-    /// Stop after so much time at work: the time between two commands that go on with the same job does not count
+    /// Stop after so much time at work: the time between two commands that go on with the same job does not count. What is
+    /// under way then is finished, which takes as long as one fetch may (`timeout` of [fetch])
     #[arg(long = "time", value_name = "TIME", value_parser = some_time)]
     pub(crate) duration: Option<Interval>,
 
@@ -222,7 +223,7 @@ pub(crate) struct WatchArgs {
     pub(crate) urls: Vec<String>,
 
     /// Look at each page this often, instead of as often as it changes
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) every: Option<Interval>,
 
     /// The part of a page that counts, as a CSS selector such as `main` or `#content`

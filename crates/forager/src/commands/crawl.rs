@@ -1,6 +1,7 @@
 //! `forager crawl`
 
 mod end;
+mod rehearsal;
 mod worked;
 
 use std::collections::HashSet;
@@ -11,10 +12,8 @@ use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::Work;
 use forager_frontier::catalog::{Change, Job, Limits};
 use forager_frontier::entry::How;
-use forager_frontier::verbs::{
-    Action, Discovery, JobState, JobView, Link, NewJob, Page, PlanFilter, Planned, Stats,
-};
-use forager_frontier::{Error, Frontier, Memory};
+use forager_frontier::verbs::{Action, Discovery, JobState, JobView, Link, NewJob, Page, Stats};
+use forager_frontier::{Error, Frontier};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
@@ -23,19 +22,19 @@ use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
 use crate::crawling::outlook::Outlook;
+use crate::crawling::starts::left_out;
 use crate::crawling::view::{Files, Starts, Summary, View};
 use crate::crawling::{self, Crawl, Signals, StopsAt, recover, with_signals};
 use crate::exit::Deserted;
 use crate::journal::{self, Event, Level};
 use crate::output::{self, Format, Output};
-use crate::store::Queue;
+use crate::progress;
 use crate::words::counted;
-use crate::{progress, runtime, store};
 use end::End;
 
 pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     if args.dry_run {
-        return rehearse(args);
+        return rehearsal::show(args);
     }
     // A file that is new lacks nothing.
     let out = args.out.as_deref().filter(|path| path.is_file());
@@ -57,6 +56,7 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
 
 /// What came of a crawl.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Crawled {
     job: String,
     end: End,
@@ -64,9 +64,18 @@ struct Crawled {
     left: u64,
     #[serde(flatten)]
     summary: Summary,
+    /// What all processes that worked at the job have fetched, if this was not the first: the summary is of the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole_job: Option<WholeJob>,
     /// The flags that name its queue.
     #[serde(skip)]
     place: String,
+}
+
+#[derive(Serialize)]
+struct WholeJob {
+    fetched: u64,
+    bytes: u64,
 }
 
 async fn crawl_job(
@@ -77,6 +86,7 @@ async fn crawl_job(
     out: Option<&Path>,
 ) -> anyhow::Result<Crawled> {
     let Entered { job, before } = enter(args, crawl).await?;
+    let is_new = before.as_ref() != Some(&job.id);
     queue_sitemaps(args, &*crawl.frontier, &job.id, crawl.clock.now()).await?;
     if let (Some(path), Some(before)) = (out, before) {
         let is_over = before != job.id;
@@ -85,6 +95,18 @@ async fn crawl_job(
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
     let mut view = View::new(files, job.progress.queued, None, Some(outlook));
+    let left_out = if is_new {
+        left_out(&*crawl.frontier.catalog().await?, &job.id, crawl.clock.now())?
+    } else {
+        Vec::new()
+    };
+    for start in &left_out {
+        // Where nothing else is left, they are named at the end.
+        if job.progress.queued > 0 {
+            start.tell();
+        }
+        view.leave_out(start, crawl.clock.now());
+    }
     let is_read = args.out.as_deref() == Some(Path::new("-"));
     let stop = signals.merged(StopsAt { reload: false, deserted: is_read });
     let ended = tokio::select! {
@@ -105,7 +127,9 @@ async fn crawl_job(
     let is_refused =
         if starts == Starts::Had { summary.is_rest_refused() } else { starts == Starts::RateLimited };
     let end = End::of(ended, now, starts, is_refused);
-    Ok(Crawled { job: job.id, end, left: now.progress.queued, summary, place: args.place.flags() })
+    let (left, place, tally) = (now.progress.queued, args.place.flags(), now.progress.tally);
+    let whole_job = (!is_new).then_some(WholeJob { fetched: tally.fetches, bytes: tally.bytes });
+    Ok(Crawled { job: job.id, end, left, summary, whole_job, place })
 }
 
 /// Puts the sitemaps that were asked for into the queue, like those that robots.txt names: each as if it were found on
@@ -269,74 +293,6 @@ fn name(args: &CrawlArgs) -> anyhow::Result<String> {
     let told_apart =
         forager_fetch::fingerprint::Fingerprint::of_bytes(format!("{urls:?} {profile}{sitemaps}").as_bytes());
     Ok(format!("{host}-{}", &told_apart.exact[..6]))
-}
-
-/// Shows what would be fetched first: of the job that the command would go on with, or else of one that is thrown away.
-fn rehearse(args: &CrawlArgs) -> anyhow::Result<Outcome> {
-    let config = Config::load(&args.place.config)?;
-    let now = Timestamp::now();
-    let mut is_shown = false;
-    if store::is_there(&args.place)? {
-        let queue = runtime::wait(Queue::open(&args.place, &config))??;
-        let frontier = queue.frontier();
-        let shown = show_last(args, &*frontier, now);
-        drop(frontier);
-        runtime::wait(queue.close())??;
-        is_shown = shown?;
-    }
-    if !is_shown {
-        let (frontier, name) = (Memory::new(config.settings())?, name(args)?);
-        store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
-        runtime::wait(queue_sitemaps(args, &frontier, &name, now))??;
-        show_plan(args, &frontier, (&name, usize::MAX), now)?;
-    }
-    Ok(Outcome::Complete)
-}
-
-/// Shows what is left of the last job, if the command would go on with it.
-fn show_last(args: &CrawlArgs, frontier: &dyn Frontier, now: Timestamp) -> anyhow::Result<bool> {
-    let jobs = store::ask(frontier.jobs(now))?;
-    let (Some(job), _) = last_of(&jobs, &name(args)?) else { return Ok(false) };
-    let continued = store::ask(continued(args, frontier, job, now))?;
-    if !can_go_on(job, continued, now) {
-        return Ok(false);
-    }
-    let pages = counted(job.progress.queued, "page", "pages");
-    output::tell(format_args!("it would go on with job {:?}: {pages} queued", job.id));
-    let left = continued.limits.pages.map(|pages| pages.saturating_sub(job.progress.tally.fetches));
-    let most = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-    show_plan(args, frontier, (&job.id, most), now)?;
-    Ok(true)
-}
-
-/// How many pages a dry run shows.
-const PLANNED: usize = 1000;
-
-/// A page that would be fetched, and why then.
-#[derive(Serialize)]
-struct Rehearsed<'a> {
-    #[serde(flatten)]
-    planned: &'a Planned,
-    why: Vec<String>,
-}
-
-fn show_plan(
-    args: &CrawlArgs,
-    frontier: &dyn Frontier,
-    (collection, most): (&str, usize),
-    now: Timestamp,
-) -> anyhow::Result<()> {
-    let limit = most.min(PLANNED);
-    let filter = PlanFilter { collection: Some(collection.to_owned()), limit, ..PlanFilter::default() };
-    let plan = store::ask(frontier.plan(&filter, now))?;
-    let format = if args.json { Format::Jsonl } else { Format::Auto };
-    let mut output = Output::new(format, &["at", "priority", "url", "waitsFor", "why"]);
-    for planned in &plan {
-        let explained = store::ask(frontier.explain(collection, &planned.url, now))?;
-        let why = [explained.scope.rule].into_iter().chain(explained.priority.terms).collect();
-        output.row(&Rehearsed { planned, why })?;
-    }
-    output.flush()
 }
 
 fn print(args: &CrawlArgs, crawled: &Crawled) -> anyhow::Result<()> {

@@ -139,16 +139,23 @@ pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
     let found = sitemap::read(&response.body, &seen.url, response.content_type());
     if found.kind == sitemap::Kind::Unknown {
         let named = rules.robots().map(|file| file.sitemaps().to_vec()).unwrap_or_default();
+        // Whoever gives a page of a site asks for its sitemaps; anything else was to be one.
+        let is_page = Form::of(response.content_type(), &response.body) == Form::Html;
+        if !is_page {
+            tell_problems(&seen, &found);
+        }
         if named.is_empty() {
             output::complain(format_args!("{} is no sitemap, and its robots.txt names none", seen.url));
             return Ok(Outcome::SomeBad);
         }
-        for url in named {
+        for named in named {
             let sitemap = seen.url.as_str().to_owned();
+            // As a crawl takes them.
+            let url = url.join(&named).map_or(named, |url| url.as_str().to_owned());
             output.row(&SitemapRow { kind: "named by robots.txt", url, last_modified: None, sitemap })?;
         }
         output.flush()?;
-        return Ok(Outcome::Complete);
+        return Ok(if is_page { Outcome::Complete } else { Outcome::SomeBad });
     }
     let rows = found.sitemaps.iter().map(|item| ("sitemap", item));
     for (kind, item) in rows.chain(found.urls.iter().map(|item| ("page", item))) {
@@ -156,6 +163,13 @@ pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
         output.row(&SitemapRow { kind, url, last_modified: item.last_modified, sitemap })?;
     }
     output.flush()?;
+    tell_problems(&seen, &found);
+    let is_good = found.problems.is_empty() && found.remarks.is_empty();
+    Ok(if is_good { Outcome::Complete } else { Outcome::SomeBad })
+}
+
+/// Tells what is wrong with a sitemap.
+fn tell_problems(seen: &Seen, found: &sitemap::Sitemap) {
     for problem in found.problems.iter().chain(&found.remarks) {
         output::complain(format_args!("{}: {problem}", seen.url));
     }
@@ -163,8 +177,6 @@ pub(super) fn sitemap(args: &LookArgs) -> anyhow::Result<Outcome> {
     if further > 0 {
         output::complain(format_args!("{}: and {further} more", seen.url));
     }
-    let is_good = found.problems.is_empty() && found.remarks.is_empty();
-    Ok(if is_good { Outcome::Complete } else { Outcome::SomeBad })
 }
 
 /// The links of a page that was seen. Only HTML has any.

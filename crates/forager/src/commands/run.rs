@@ -1,11 +1,12 @@
 //! `forager run`
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::{Catalog, Change};
-use forager_frontier::verbs::Target;
+use forager_frontier::verbs::{Action, Started, Target};
 use serde_json::json;
 
 use super::apply;
@@ -13,6 +14,7 @@ use crate::Outcome;
 use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::crawling::changes::Changes;
+use crate::crawling::starts::LeftOut;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
 use crate::exit::{Deserted, stopped_by};
@@ -134,6 +136,7 @@ async fn bring_in(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
     crawl.configure(|catalog| Ok(apply::difference(&crawl.config, catalog.rows(), false))).await?;
     let catalog = frontier.catalog().await?;
     crawling::require_contact(&crawl.config, seeds_of(&catalog, args.collection.as_deref()))?;
+    let mut left_out = HashSet::new();
     for row in catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
         let of_seed = |name: &String| catalog.rows().profiles.iter().find(|profile| profile.id == *name);
         let mut is_new = false;
@@ -142,8 +145,19 @@ async fn bring_in(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
                 && frontier.entry(&profile.collection, None, &row.seed.url, now).await?.is_none();
         }
         if is_new {
-            frontier.start(&[Target::Seed(row.seed.url.clone())], now).await?;
+            let started = frontier.start(&[Target::Seed(row.seed.url.clone())], now).await?;
+            let is_out = |started: &&Started| started.action == Action::Ignored;
+            for out in started.iter().filter(is_out) {
+                LeftOut { url: row.seed.url.clone(), rule: out.rule.to_string() }.tell();
+            }
+            if started.iter().all(|started| is_out(&started)) {
+                left_out.insert(row.seed.url.as_str());
+            }
         }
+    }
+    let mut seeds = seeds_of(&catalog, args.collection.as_deref()).peekable();
+    if seeds.peek().is_some() && seeds.all(|url| left_out.contains(url)) {
+        bail!("there is nothing to crawl: no seed is in the scope of its profiles");
     }
     Ok(())
 }

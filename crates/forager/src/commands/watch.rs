@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use anyhow::bail;
 use forager_core::order::Order;
 use forager_core::scope::config::{ChangeBy, Reading};
 use forager_core::scope::extent::Kind as ScopeKind;
@@ -13,14 +14,16 @@ use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Found, PageLine, Stop, Watcher, Work};
 use forager_frontier::catalog::{Catalog, Change, CollectionSpec, Kind, SeedRow};
 use forager_frontier::verbs::{Outcome as PageOutcome, Target};
+use forager_frontier::{Frontier as _, Memory};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::cli::WatchArgs;
 use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
+use crate::crawling::starts::{LeftOut, left_out};
 use crate::crawling::teller::{AN_HOUR, Teller, Told};
-use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
+use crate::crawling::{self, Crawl, Signals, StopsAt, private, with_signals};
 use crate::exit::{Deserted, stopped_by};
 use crate::journal::{self, Event, Level};
 use crate::output;
@@ -87,7 +90,14 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
 /// Puts the pages into the queue. What is watched already goes on, when it is due and with the options of this call.
 async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<FetchUrl>> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let urls = distinct(&args.urls)?;
+    let mut urls = distinct(&args.urls)?;
+    for out in out_of_scope(args, crawl, &urls).await? {
+        out.tell();
+        urls.retain(|url| url.as_str() != out.url);
+    }
+    if urls.is_empty() {
+        bail!("there is nothing to watch");
+    }
     crawl.configure(|catalog| Ok(missing(args, &urls, catalog))).await?;
     for url in &urls {
         if frontier.entry(COLLECTION, None, url.as_str(), now).await?.is_none() {
@@ -95,6 +105,14 @@ async fn bring_in(args: &WatchArgs, crawl: &Crawl) -> anyhow::Result<Vec<FetchUr
         }
     }
     Ok(urls)
+}
+
+/// The pages that the guards against traps keep out. They are not put into the queue, where they would stay.
+async fn out_of_scope(args: &WatchArgs, crawl: &Crawl, urls: &[FetchUrl]) -> anyhow::Result<Vec<LeftOut>> {
+    let (trial, now) = (Memory::new(crawl.config.settings())?, crawl.clock.now());
+    let changes = missing(args, urls, &*trial.catalog().await?);
+    trial.configure(&changes, now).await?;
+    left_out(&*trial.catalog().await?, COLLECTION, now)
 }
 
 /// The pages that were watched before, and are still, though nobody names them now.
@@ -207,6 +225,7 @@ impl Watched {
 
 impl Watcher for Watched {
     fn page(&mut self, page: &PageLine, _found: &[Found]) {
+        let page = &*private::page(page);
         if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
             && let Err(cause) = changes.tell(page)
         {

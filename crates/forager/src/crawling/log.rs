@@ -8,7 +8,9 @@ use jiff::Timestamp;
 /// source, notes.
 pub(crate) fn line(page: &PageLine) -> String {
     let or_dash = |text: Option<&str>| text.filter(|text| !text.is_empty()).unwrap_or("-").to_owned();
-    let media_type = page.media_type.as_deref().and_then(|text| text.split(';').next()).map(str::trim);
+    // A column has no white space in it, whatever servers send.
+    let is_end = |letter: char| letter == ';' || letter.is_whitespace();
+    let media_type = page.media_type.as_deref().and_then(|text| text.trim_start().split(is_end).next());
     let note = match (&page.error, &page.cut_off) {
         (Some(error), _) => error.replace(char::is_whitespace, "_"),
         (None, Some(cut)) => format!("cut:{}", cut.replace(char::is_whitespace, "_")),
@@ -26,9 +28,15 @@ pub(crate) fn line(page: &PageLine) -> String {
         page.worker,
         stamp(page.at, "%Y%m%d%H%M%S%3f"),
         page.took,
-        or_dash(page.fingerprint.as_deref()),
+        or_dash(digest(page).as_deref()),
         or_dash(page.seed.as_deref()),
     )
+}
+
+/// What the bytes of the body are known by. A redirect is known by where it leads.
+fn digest(page: &PageLine) -> Option<String> {
+    let (_, exact) = page.fingerprint.as_deref().filter(|_| page.redirect.is_none())?.rsplit_once('.')?;
+    Some(format!("blake3:{exact}"))
 }
 
 /// How many hops are shown.
@@ -61,6 +69,25 @@ fn status(page: &PageLine) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_line_has_the_same_columns() {
+        let types = ["text/html; charset=utf-8", "text/html charset=utf-8", " text/html\t;x", "text/html"];
+        for media_type in types {
+            let page = PageLine {
+                url: "http://a.test/".to_owned(),
+                media_type: Some(media_type.to_owned()),
+                fingerprint: Some("1~ab:c0.e1".to_owned()),
+                ..PageLine::default()
+            };
+            let line = line(&page);
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(columns.len(), 12, "{media_type:?}: {line}");
+            assert_eq!((columns[6], columns[9]), ("text/html", "blake3:e1"), "{media_type:?}: {line}");
+            let moved = PageLine { redirect: Some("http://a.test/b".to_owned()), ..page };
+            assert_eq!(digest(&moved), None, "that is not of its bytes");
+        }
+    }
 
     #[test]
     fn a_long_way_is_shortened() {

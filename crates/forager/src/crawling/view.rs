@@ -16,8 +16,9 @@ use tokio::sync::watch;
 use super::changes::Changes;
 use super::counts::{Shared, is_failed};
 use super::outlook::Outlook;
+use super::starts::LeftOut;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
-use super::{kind, log};
+use super::{kind, log, private};
 use crate::{journal, output};
 
 /// Where the lines of a crawl go.
@@ -185,6 +186,24 @@ impl View {
         }
     }
 
+    /// A page to start from is not even queued.
+    pub(crate) fn leave_out(&mut self, LeftOut { url, rule }: &LeftOut, ts: jiff::Timestamp) {
+        let url = &*private::public(url);
+        let summary = &mut self.summary;
+        *summary.skipped.entry(rule.clone()).or_default() += 1;
+        (summary.broken_starts, summary.forbidden_starts) =
+            (summary.broken_starts + 1, summary.forbidden_starts + 1);
+        if summary.bad_starts.len() < NAMED {
+            summary.bad_starts.push(format!("{url}: {rule}"));
+        }
+        if let Some(skipped) = &mut self.files.skipped {
+            let line = Skipped { url, page: None, seed_url: Some(url), depth: 0, reason: rule, ts };
+            if let Err(cause) = write_line(skipped, &line) {
+                self.trouble.get_or_insert(cause);
+            }
+        }
+    }
+
     /// Writes what is left to write; says what went wrong with a file.
     pub(crate) async fn finish(mut self, stop: &watch::Receiver<Stop>) -> anyhow::Result<Summary> {
         self.flush();
@@ -333,6 +352,7 @@ struct Skipped<'a> {
 
 impl Watcher for View {
     fn page(&mut self, page: &PageLine, found: &[Found]) {
+        let (page, found) = (&*private::page(page), &*private::links(found));
         self.count(page, found);
         journal::page(page);
         self.tell_unreachable(page);
@@ -351,7 +371,7 @@ impl Watcher for View {
     }
 
     fn robots(&mut self, line: &PageLine) {
-        if let Err(cause) = self.log(line) {
+        if let Err(cause) = self.log(&private::page(line)) {
             self.trouble.get_or_insert(cause);
         }
     }

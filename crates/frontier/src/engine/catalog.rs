@@ -149,15 +149,10 @@ fn start_one<T: Tx>(
         due,
         rule: rule.into(),
     };
-    let (due, length) = match started.action {
-        ScopeAction::Queue { due, length } => (Moment::due(due, now), length),
-        ScopeAction::OutOfScope { profile, outside } => {
-            return Ok(answer(Action::Ignored, None, format!("out of scope ({profile}: {outside})")));
-        }
-        ScopeAction::CollectionGone => {
-            return Ok(answer(Action::Ignored, None, "collection gone".to_owned()));
-        }
+    let ScopeAction::Queue { due, length } = started.action else {
+        return Ok(answer(Action::Ignored, None, started.action.obstacle().unwrap_or_default()));
     };
+    let due = Moment::due(due, now);
     let (Some(collection), Some(seed)) =
         (catalog.collection(started.collection), catalog.seed_number(started.seed))
     else {

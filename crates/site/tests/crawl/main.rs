@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod changes;
+mod moved;
 mod resume;
 mod rules;
 mod whole;
