@@ -61,6 +61,8 @@ pub struct ListFilter {
     pub after: Option<EntryId>,
     /// How many at most.
     pub limit: usize,
+    /// No more when their URLs and metadata have so many bytes; as many as there are if not said.
+    pub bytes: Option<usize>,
 }
 
 /// A page of a listing.
