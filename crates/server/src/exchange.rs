@@ -16,7 +16,6 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tonic::{Code, Status, Streaming};
 
 use crate::gathered::{Gathered, Load};
-use crate::limits::MAX_UNACKED_BYTES;
 use crate::proto::ack_message;
 use crate::shared::Shared;
 use crate::status;
@@ -86,11 +85,10 @@ impl<E: Exchange> Answers<E> {
         }
     }
 
-    /// Whether one more message may come in. Where all streams together hold too much, one that holds nothing still goes
-    /// on, so that nobody waits for others to read.
+    /// Whether one more message may come in.
     fn has_room(&self, load: Load) -> bool {
         let others = self.shared.unacked.load(Ordering::Relaxed).saturating_sub(self.counted);
-        load.has_room(self.most) && (load.messages == 0 || others + load.bytes < MAX_UNACKED_BYTES)
+        load.has_room(self.most) && load.has_room_beside(others)
     }
 
     /// Counts what this stream holds now.

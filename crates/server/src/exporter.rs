@@ -24,9 +24,10 @@ pub async fn export(
     let readiness = metrics.clone();
     let figures = move || async move { ([(CONTENT_TYPE, OPEN_METRICS)], metrics.text()) };
     let ready = move || async move {
-        match readiness.is_ready.load(Ordering::Relaxed) {
-            true => (StatusCode::OK, "ready\n"),
-            false => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+        if readiness.is_ready.load(Ordering::Relaxed) {
+            (StatusCode::OK, "ready\n")
+        } else {
+            (StatusCode::SERVICE_UNAVAILABLE, "not ready\n")
         }
     };
     let router = Router::new()

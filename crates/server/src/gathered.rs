@@ -4,7 +4,9 @@ use std::ops::Add;
 
 use forager_frontier::verbs::{Action, Discovery, Item, Put, Word};
 
-use crate::limits::{MAX_BYTES_IN_FLIGHT, MAX_ID_BYTES, MAX_ITEMS_IN_FLIGHT, MAX_METADATA_BYTES};
+use crate::limits::{
+    MAX_BYTES_IN_FLIGHT, MAX_ID_BYTES, MAX_ITEMS_IN_FLIGHT, MAX_METADATA_BYTES, MAX_UNACKED_BYTES,
+};
 use crate::metadata;
 use crate::names;
 use crate::proto::UrlInfo;
@@ -31,6 +33,14 @@ impl Load {
     /// Whether one more message may come in, where there may be so many of them.
     pub(crate) fn has_room(self, messages: usize) -> bool {
         self.messages < messages && self.items < MAX_ITEMS_IN_FLIGHT && self.bytes < MAX_BYTES_IN_FLIGHT
+    }
+}
+
+impl Load {
+    /// Whether one more may, where other streams hold so many bytes. Where all of them hold too much, one that holds
+    /// nothing still goes on, so that nobody has to wait for others to read.
+    pub(crate) fn has_room_beside(self, others: usize) -> bool {
+        self.messages == 0 || others.saturating_add(self.bytes) < MAX_UNACKED_BYTES
     }
 }
 
@@ -201,6 +211,19 @@ mod tests {
         ];
         for (name, (messages, items, bytes), want) in cases {
             assert_eq!(Load { messages, items, bytes }.has_room(2), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn all_streams_hold_so_much_and_no_more_but_for_a_message_of_each() {
+        let cases = [
+            ("the others hold nothing", (9, 9), 0, true),
+            ("there is room for a byte", (9, 9), MAX_UNACKED_BYTES - 10, true),
+            ("there is none", (9, 9), MAX_UNACKED_BYTES - 9, false),
+            ("it holds nothing itself", (0, 0), MAX_UNACKED_BYTES, true),
+        ];
+        for (name, (messages, bytes), others, want) in cases {
+            assert_eq!(Load { messages, items: 0, bytes }.has_room_beside(others), want, "{name}");
         }
     }
 

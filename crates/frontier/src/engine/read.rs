@@ -101,13 +101,15 @@ pub(crate) fn list<T: Tx>(tx: &mut T, filter: &ListFilter, now: Moment) -> Resul
         let wanted = filter.limit - page.entries.len();
         let found = tx.scan(within, after, wanted, &mut |_, standing| is_wanted(standing));
         for &entry in &found {
-            if let Some(view) = view(tx, &catalog, entry)?.filter(|view| has_text(&view.url)) {
-                bytes += size(&view);
+            let Some(view) = view(tx, &catalog, entry)? else { continue };
+            // What is looked at in vain counts too: it has to be read all the same.
+            bytes += size(&view);
+            if has_text(&view.url) {
                 page.entries.push(view);
-                if filter.bytes.is_some_and(|most| bytes >= most) {
-                    page.next = Some(entry);
-                    return Ok(page);
-                }
+            }
+            if filter.bytes.is_some_and(|most| bytes >= most) {
+                page.next = Some(entry);
+                return Ok(page);
             }
         }
         after = found.last().copied();

@@ -61,7 +61,8 @@ pub struct ListFilter {
     pub after: Option<EntryId>,
     /// How many at most.
     pub limit: usize,
-    /// No more when their URLs and metadata have so many bytes; as many as there are if not said.
+    /// No more when the URLs and metadata that were looked at have so many bytes, so that a page may be empty though
+    /// there are others; as many as there are if not said.
     pub bytes: Option<usize>,
 }
 
