@@ -14,6 +14,7 @@ import grpc
 import scrapy
 import urlfrontier_pb2 as pb
 import urlfrontier_pb2_grpc as rpc
+from frontier import FrontierScheduler
 from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 from scrapy.resolver import CachingThreadedResolver
@@ -49,9 +50,53 @@ class DemoSpider(scrapy.Spider):
             if urlsplit(link.url).hostname in HOSTS:
                 yield scrapy.Request(link.url)
 
+
+class OddSpider(scrapy.Spider):
+    """One whose requests are handed to the scheduler one by one."""
+
+    name = "odd"
+
+    def other(self, response, word=None):
+        pass
+
     def failed(self, failure):
-        """Forbidden by robots.txt, for one: it is of no use to try again."""
-        self.crawler.engine._slot.scheduler.done(failure.request)
+        self.failures.append(failure)
+
+
+def check_requests(frontier):
+    """What is put comes back as it was, as often as it is meant to be fetched."""
+    spider = OddSpider()
+    spider.failures = []
+    scheduler = FrontierScheduler()
+    scheduler.address = frontier
+    scheduler.open(spider)
+    made = {"method": "POST", "body": b"\x00\xff", "headers": {"X-A": ["1", "2"]}, "priority": 7}
+    made |= {"callback": spider.other, "errback": spider.failed, "cb_kwargs": {"word": 1}, "meta": {"depth": 2}}
+    request = scrapy.Request("http://odd.demo/a", **made)
+    assert scheduler.enqueue_request(request) and not scheduler.enqueue_request(request), "known by its URL"
+    got = scheduler.next_request()
+    assert (got.url, got.method, got.body, got.callback) == (request.url, "POST", b"\x00\xff", spider.other), got
+    assert (got.headers, got.cb_kwargs, got.priority) == (request.headers, {"word": 1}, 7), got.headers
+    assert got.meta["depth"] == 2, got.meta
+    scheduler.downloaded(None, got, spider)
+    assert scheduler.next_request() is None and not scheduler.has_pending_requests(), "it is through with"
+    assert not scheduler.enqueue_request(request)
+    for attempt in range(2):
+        assert scheduler.enqueue_request(got.replace(dont_filter=True)), "a retry"
+        got = scheduler.next_request()
+        assert (got.body, got.callback) == (b"\x00\xff", spider.other), attempt
+        scheduler.downloaded(None, got, spider)
+    plain = scrapy.Request("http://odd.demo/b")
+    assert scheduler.enqueue_request(plain) and scheduler.next_request().errback(Failure(plain)) is not None
+    assert scheduler.enqueue_request(got.replace(dont_filter=True))
+    scheduler.next_request().errback(Failure(got))
+    assert spider.failures and scheduler.has_pending_requests(), "a failure of what was not handed out ends nothing"
+    scheduler.close("")
+
+
+class Failure:
+    def __init__(self, request):
+        self.request = request
 
 
 def crawl(told, frontier):
@@ -101,6 +146,7 @@ def main():
         told = json.loads(site.stdout.readline())
         with grpc.insecure_channel(frontier) as channel:
             rpc.URLFrontierStub(channel).SetDelay(pb.QueueDelayParams(delay_requestable=0))
+        check_requests(frontier)
         crawl(told, frontier)
         site.terminate()
         check(json.loads(site.stdout.readline()), told["port"], frontier)

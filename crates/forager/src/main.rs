@@ -47,7 +47,9 @@ fn main() -> ExitCode {
         Ok(outcome) => end(outcome.status(), Level::Info, ""),
         Err(error) if is_closed_pipe(&error) => end(0, Level::Info, ""),
         Err(error) => {
-            let status = if has_statuses { status_of_failure(&error) } else { 2 };
+            // That somebody else has the queue passes, whatever was asked of it.
+            let is_told = has_statuses || store::is_locked(&error);
+            let status = if is_told { status_of_failure(&error) } else { 2 };
             end(status, Level::Error, &format!("{error:#}"))
         }
     }

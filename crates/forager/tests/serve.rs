@@ -48,9 +48,10 @@ fn a_second_one_is_told_who_has_the_queue() {
 
 #[test]
 fn strangers_are_not_served_unasked() {
-    let cases: [(&str, &[&str], &str); 4] = [
-        ("nothing", &[], "a token (--token) and encryption (--tls-cert)"),
-        ("a token", &["--token", "secret"], "encryption (--tls-cert)"),
+    let cases: [(&str, &[&str], &str); 5] = [
+        ("nothing", &[], "a token (--token) and encryption (--tls-cert); add them, or"),
+        ("a file that is not there", &["--token-file", "nowhere"], "cannot read nowhere"),
+        ("a token", &["--token", "secret"], "lacks encryption (--tls-cert); add it, or"),
         ("a certificate", &["--tls-cert", "c.pem", "--tls-key", "k.pem"], "a token (--token)"),
         ("a token that is none", &["--token", " "], "an empty token opens to everybody"),
     ];
@@ -76,15 +77,18 @@ async fn strangers_are_served_with_a_warning_where_somebody_insists() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_has_to_be_shown() {
-    let queue = Queue::nowhere();
-    let server =
-        Serving::start(queue.command(&["serve", "--port", "0"]).env("FORAGER_TOKEN", "from outside"));
-    let mut client = server.client().await;
-    assert_eq!(client.list_nodes(Empty {}).await.unwrap_err().code(), Code::Unauthenticated);
-    let mut request = Request::new(Empty {});
-    request.metadata_mut().insert("authorization", "Bearer from outside".parse().unwrap());
-    client.list_nodes(request).await.unwrap();
-    assert_eq!(server.stop(), (0, String::new()));
+    for (variable, value) in [("FORAGER_TOKEN", "from outside"), ("FORAGER_TOKEN_FILE", "token.txt")] {
+        let queue = Queue::nowhere();
+        std::fs::write(queue.folder().join("token.txt"), "from outside\n").unwrap();
+        let server = Serving::start(queue.command(&["serve", "--port", "0"]).env(variable, value));
+        let mut client = server.client().await;
+        let turned_away = client.list_nodes(Empty {}).await.unwrap_err().code();
+        assert_eq!(turned_away, Code::Unauthenticated, "{variable}");
+        let mut request = Request::new(Empty {});
+        request.metadata_mut().insert("authorization", "Bearer from outside".parse().unwrap());
+        client.list_nodes(request).await.unwrap();
+        assert_eq!(server.stop(), (0, String::new()), "{variable}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,6 +28,7 @@ pub mod hops;
 pub mod hosts;
 pub mod image;
 pub mod jobs;
+pub mod known;
 pub mod lease;
 pub mod leases;
 pub mod links;

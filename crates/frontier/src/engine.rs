@@ -67,6 +67,9 @@ pub(crate) struct Wanted {
     pub(crate) per_host: usize,
 }
 
+/// A queue and its place in line.
+pub(crate) type InLine = (u64, QueueId);
+
 /// Which entries a call looks through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Within {
@@ -165,9 +168,9 @@ pub(crate) trait Tx {
     /// What is due by `now` becomes ready. Returns queued entries whose score steps by `now`, in the order of
     /// their numbers.
     fn wake(&mut self, now: Moment) -> Vec<EntryId>;
-    /// Of the wanted queues that are ready and open, the one with the lowest ([`Host::turn`] of its
-    /// collection, number), if that turn is lower than `below`.
-    fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId>;
+    /// Of the wanted queues that are ready and open, the one with the lowest ([`Host::place`] of its
+    /// collection, number) that comes after `after`, if that place is lower than `below`; with its place.
+    fn next_queue(&mut self, wanted: &Wanted, after: Option<InLine>, below: u64) -> Option<InLine>;
     /// The ready entry of a queue that comes first: by (priority descending, due time if it goes by
     /// that, number); or, of those that go by their due time, the one with the lowest (due time, number).
     /// The engine leases, moves or removes it before it takes another.

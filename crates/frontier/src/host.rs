@@ -304,10 +304,11 @@ impl Host {
         let limit = self.in_flight_limit(politeness, is_plain);
         let busy = in_flight.count >= limit;
         let first_expiry = in_flight.first_expiry.unwrap_or(Moment::NEVER);
-        // What is under way counts, as it may still be made.
+        // What is under way counts, as it may still be made; but in a plain collection, where clients count what they are
+        // through with.
         let limit_opens = match settings.fetch_limit {
             Some(limit) if self.fetched >= limit => Moment::NEVER,
-            Some(limit) if self.fetched + u64::from(in_flight.count) >= limit => first_expiry,
+            Some(limit) if !is_plain && self.fetched + u64::from(in_flight.count) >= limit => first_expiry,
             _ => Moment::ZERO,
         };
         let robots = settings.robots.filter(|robots| !robots.allowed);

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::explain::Explanation;
 use crate::host::Learned;
 
-pub use clients::{Item, Purge, Purged, Put, Word, derived_key};
+pub use clients::{ACTIVE_NOTE, Item, Purge, Purged, Put, Word, derived_key};
 pub use finds::{Action, Discovery, Link, Page, Started, Target};
 pub use hosts::{HostChange, HostFilter, HostView};
 pub use jobs::{JobState, JobView, NewJob, Stats, Steer, Tally};

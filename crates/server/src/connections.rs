@@ -18,6 +18,10 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 use crate::limits::{FIRST_WORD, LAST_WORD, MAX_CONNECTIONS};
 use crate::metrics::Metrics;
 
+/// How many bytes HTTP/2 begins with. Where the connection is encrypted, its handshake is longer, and has a limit of its
+/// own.
+const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
+
 /// How long to wait when no connection can be had, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -48,8 +52,10 @@ pub(crate) fn accept(
 /// A connection, which counts as long as it is there.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// Runs until the first word has come.
+    /// Runs until the first words have come.
     patience: Option<Pin<Box<Sleep>>>,
+    /// How many bytes of them are still to come.
+    to_hear: usize,
     /// Runs when all was said, until the client is not heard any more.
     leave: Option<Pin<Box<Sleep>>>,
     /// Comes when it is to break, whoever still reads or writes.
@@ -68,7 +74,16 @@ impl Connection {
     ) -> Self {
         open.inc();
         let (patience, cut) = (Some(Box::pin(sleep(patience))), Box::pin(cut.cancelled_owned()));
-        Self { stream, patience, leave: None, cut, open, _permit: permit }
+        Self { stream, patience, to_hear: PREFACE, leave: None, cut, open, _permit: permit }
+    }
+
+    /// Bytes have come. Who has said so many is looked after by the transport: it asks now and then whether anybody is
+    /// there.
+    fn heard(&mut self, bytes: usize) {
+        self.to_hear = self.to_hear.saturating_sub(bytes);
+        if self.to_hear == 0 {
+            self.patience = None;
+        }
     }
 
     /// Where the client has to do something first: whether it is not waited for any more.
@@ -97,8 +112,9 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buffer) {
-            self.patience = None;
+            self.heard(buffer.filled().len() - before);
             return Poll::Ready(read);
         }
         if let Some(patience) = &mut self.patience
@@ -183,11 +199,15 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_has_spoken_may_be_silent() {
-        let (mut client, mut connection, _) = pair(Duration::from_millis(20)).await;
-        client.write_u8(7).await.unwrap();
-        assert_eq!(connection.read_u8().await.unwrap(), 7);
-        let silent = tokio::time::timeout(Duration::from_millis(100), connection.read_u8()).await;
-        assert!(silent.is_err(), "it waits");
+        let cases =
+            [("one byte", 1, false), ("all but one", PREFACE - 1, false), ("all of it", PREFACE, true)];
+        for (name, bytes, want) in cases {
+            let (mut client, mut connection, _) = pair(Duration::from_millis(50)).await;
+            client.write_all(&vec![7; bytes]).await.unwrap();
+            connection.read_exact(&mut vec![0; bytes]).await.unwrap();
+            let silent = tokio::time::timeout(Duration::from_millis(300), connection.read_u8()).await;
+            assert_eq!(silent.is_err(), want, "{name}: it waits");
+        }
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use forager_core::time::Interval;
 use forager_frontier::Moment;
 use forager_frontier::host::Setting;
-use forager_frontier::verbs::{HostChange, HostView, Note};
+use forager_frontier::verbs::{ACTIVE_NOTE, HostChange, HostView, Note};
 use tonic::Status;
 
 use crate::names;
@@ -12,8 +12,6 @@ use crate::put;
 use crate::shared::Shared;
 use crate::status;
 
-/// Where it is written down whether anything is handed out at all.
-const ACTIVE: &str = "urlfrontier active";
 /// Where it is written down how long queues wait that have no delay of their own.
 const DELAY: &str = "urlfrontier delay";
 
@@ -27,7 +25,7 @@ pub(crate) struct Settings {
 
 /// What holds for all queues now.
 pub(crate) async fn settings(shared: &Shared) -> Result<Settings, Status> {
-    let keys = [ACTIVE.to_owned(), DELAY.to_owned()];
+    let keys = [ACTIVE_NOTE.to_owned(), DELAY.to_owned()];
     let noted = shared.frontier.noted(&keys).await.map_err(|error| status::of(&error))?;
     let text = |index: usize| std::str::from_utf8(noted.get(index)?.as_deref()?).ok();
     let delay = text(1).and_then(|text| text.parse().ok());
@@ -36,7 +34,7 @@ pub(crate) async fn settings(shared: &Shared) -> Result<Settings, Status> {
 
 /// `SetActive`
 pub(crate) async fn set_active(shared: &Shared, active: Active) -> Result<(), Status> {
-    note(shared, ACTIVE, active.state.to_string()).await
+    note(shared, ACTIVE_NOTE, active.state.to_string()).await
 }
 
 /// `SetDelay`. Without a key it holds for all queues that have no delay of their own.

@@ -6,6 +6,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::vec;
 
@@ -44,6 +45,8 @@ pub(crate) struct Answers<E: Exchange> {
     ready: vec::IntoIter<E::Ack>,
     /// How much those that are ready are for, until the last of them is sent.
     answered: Load,
+    /// How many bytes of this stream count among those of all.
+    counted: usize,
     /// Set when nothing more is read.
     end: Option<Result<(), Status>>,
     closing: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -60,6 +63,7 @@ impl<E: Exchange> Answers<E> {
             writing: None,
             ready: Vec::new().into_iter(),
             answered: Load::default(),
+            counted: 0,
             end: None,
             closing,
         }
@@ -71,13 +75,30 @@ impl<E: Exchange> Answers<E> {
             self.refuse(cx);
         }
         let under_way = self.under_way();
-        while self.end.is_none() && (self.gathered.load() + under_way).has_room(self.most) {
+        while self.end.is_none() && self.has_room(self.gathered.load() + under_way) {
             match Pin::new(&mut self.inbound).poll_next(cx) {
                 Poll::Ready(Some(Ok(message))) => E::gather(message, &mut self.gathered),
                 Poll::Ready(Some(Err(status))) => self.end = Some(end_of(status)),
                 Poll::Ready(None) => self.end = Some(Ok(())),
                 Poll::Pending => return,
             }
+        }
+    }
+
+    /// Whether one more message may come in.
+    fn has_room(&self, load: Load) -> bool {
+        let others = self.shared.unacked.load(Ordering::Relaxed).saturating_sub(self.counted);
+        load.has_room(self.most) && load.has_room_beside(others)
+    }
+
+    /// Counts what this stream holds now.
+    fn count(&mut self) {
+        let bytes = (self.gathered.load() + self.under_way()).bytes;
+        let (all, before) = (&self.shared.unacked, std::mem::replace(&mut self.counted, bytes));
+        if bytes > before {
+            all.fetch_add(bytes - before, Ordering::Relaxed);
+        } else if bytes < before {
+            all.fetch_sub(before - bytes, Ordering::Relaxed);
         }
     }
 
@@ -170,6 +191,7 @@ impl<E: Exchange> Stream for Answers<E> {
             this.read(cx);
             let is_new = this.writing.is_none() && this.gathered.len() > 0;
             this.write();
+            this.count();
             if came.is_ready() || is_new || this.ready.len() > 0 {
                 continue;
             }
@@ -181,6 +203,12 @@ impl<E: Exchange> Stream for Answers<E> {
                 Some(end) => Poll::Ready(std::mem::replace(end, Ok(())).err().map(Err)),
             };
         }
+    }
+}
+
+impl<E: Exchange> Drop for Answers<E> {
+    fn drop(&mut self) {
+        self.shared.unacked.fetch_sub(self.counted, Ordering::Relaxed);
     }
 }
 

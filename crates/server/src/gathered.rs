@@ -4,7 +4,9 @@ use std::ops::Add;
 
 use forager_frontier::verbs::{Action, Discovery, Item, Put, Word};
 
-use crate::limits::{MAX_BYTES_IN_FLIGHT, MAX_ITEMS_IN_FLIGHT, MAX_METADATA_BYTES};
+use crate::limits::{
+    MAX_BYTES_IN_FLIGHT, MAX_ID_BYTES, MAX_ITEMS_IN_FLIGHT, MAX_METADATA_BYTES, MAX_UNACKED_BYTES,
+};
 use crate::metadata;
 use crate::names;
 use crate::proto::UrlInfo;
@@ -12,6 +14,10 @@ use crate::proto::ack_message::Status;
 
 /// Where StormCrawler tells which status a page was fetched with.
 const STATUS: &str = "fetch.statusCode";
+/// Where it tells what went wrong, if there was no answer.
+const EXCEPTION: &str = "fetch.exception";
+/// The least number that is a status.
+const LEAST_STATUS: u16 = 100;
 /// Where it tells which pages led to a URL; the last one links to it.
 const PATH: &str = "url.path";
 
@@ -20,13 +26,21 @@ const PATH: &str = "url.path";
 pub(crate) struct Load {
     pub(crate) messages: usize,
     items: usize,
-    bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Load {
     /// Whether one more message may come in, where there may be so many of them.
     pub(crate) fn has_room(self, messages: usize) -> bool {
         self.messages < messages && self.items < MAX_ITEMS_IN_FLIGHT && self.bytes < MAX_BYTES_IN_FLIGHT
+    }
+}
+
+impl Load {
+    /// Whether one more may, where other streams hold so many bytes. Where all of them hold too much, one that holds
+    /// nothing still goes on, so that nobody has to wait for others to read.
+    pub(crate) fn has_room_beside(self, others: usize) -> bool {
+        self.messages == 0 || others.saturating_add(self.bytes) < MAX_UNACKED_BYTES
     }
 }
 
@@ -49,14 +63,22 @@ pub(crate) struct Gathered {
     pub(crate) puts: Vec<Put>,
     /// The messages that they came with.
     messages: Vec<Message>,
-    /// For each item whether the queue is asked; what is malformed is skipped without.
-    asked: Vec<bool>,
+    /// What is to be known of each item when the queue has answered.
+    asked: Vec<Asked>,
     /// Roughly how much memory all of them hold.
     bytes: usize,
     /// How many items were found on a page.
     pub(crate) found: u64,
-    /// How many items are never to be fetched again.
-    pub(crate) completed: u64,
+}
+
+/// Whether the queue is asked of an item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// It is malformed, and skipped without.
+    No,
+    Yes,
+    /// It is, and the item is never to be fetched again.
+    AsDone,
 }
 
 /// A message that waits to be acknowledged.
@@ -78,6 +100,8 @@ impl Gathered {
 
     /// A message has arrived; its items follow.
     pub(crate) fn message(&mut self, id: String) {
+        // What holds a long name until it is acknowledged could be kept for ever by who reads nothing.
+        let id = if id.len() > MAX_ID_BYTES { String::new() } else { id };
         self.bytes += id.len();
         self.messages.push(Message { id, items: 0 });
     }
@@ -86,8 +110,11 @@ impl Gathered {
     pub(crate) fn item(&mut self, info: UrlInfo, word: Word) {
         self.found += u64::from(word == Word::Found);
         let item = self.taken(info, word);
-        self.completed += u64::from(word == Word::Done && item.is_some());
-        self.asked.push(item.is_some());
+        self.asked.push(match &item {
+            None => Asked::No,
+            Some(_) if word == Word::Done => Asked::AsDone,
+            Some(_) => Asked::Yes,
+        });
         if let Some(message) = self.messages.last_mut() {
             message.items += 1;
         }
@@ -116,20 +143,30 @@ impl Gathered {
             self.puts.push(Put { collection: crawl.to_owned(), items: Vec::new() });
         }
         let key = Some(info.key).filter(|key| !key.is_empty());
-        let status = metadata::first(&info.metadata, STATUS).and_then(|text| text.parse().ok());
+        let told = metadata::first(&info.metadata, STATUS);
+        let status = told.and_then(|text| text.parse().ok()).filter(|status| *status >= LEAST_STATUS);
+        // Who got no answer says so with a number that is none, such as -1, or says what went wrong.
+        let failed = (told.is_some() && status.is_none()) || info.metadata.contains_key(EXCEPTION);
         let source = metadata::last(&info.metadata, PATH).map(str::to_owned);
-        Some(Item { url: info.url, key, word, metadata, source, status })
+        Some(Item { url: info.url, key, word, metadata, source, status, failed })
     }
 
     /// The status of each item, when the queue has answered; none means that it could not.
     pub(crate) fn statuses(&self, told: Option<&[Discovery]>) -> Vec<Status> {
-        let Some(told) = told else { return vec![Status::Fail; self.asked.len()] };
-        let mut told = told.iter();
-        let status = |asked: &bool| match asked.then(|| told.next()).flatten() {
-            Some(discovery) => status_of(discovery.action),
-            None => Status::Skipped,
+        let mut answers = told.unwrap_or_default().iter();
+        let status = |asked: &Asked| match asked {
+            Asked::No => Status::Skipped,
+            Asked::Yes | Asked::AsDone if told.is_none() => Status::Fail,
+            _ => answers.next().map_or(Status::Skipped, |discovery| status_of(discovery.action)),
         };
         self.asked.iter().map(status).collect()
+    }
+
+    /// How many items are never to be fetched again.
+    pub(crate) fn completed(&self, statuses: &[Status]) -> u64 {
+        let is_done =
+            |(asked, status): &(&Asked, &Status)| **asked == Asked::AsDone && **status == Status::Ok;
+        self.asked.iter().zip(statuses).filter(is_done).count() as u64
     }
 
     /// The messages with the statuses of their items.
@@ -161,6 +198,7 @@ fn status_of(action: Action) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::StringList;
 
     #[test]
     fn a_stream_holds_so_much_and_no_more() {
@@ -173,6 +211,61 @@ mod tests {
         ];
         for (name, (messages, items, bytes), want) in cases {
             assert_eq!(Load { messages, items, bytes }.has_room(2), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn all_streams_hold_so_much_and_no_more_but_for_a_message_of_each() {
+        let cases = [
+            ("the others hold nothing", (9, 9), 0, true),
+            ("there is room for a byte", (9, 9), MAX_UNACKED_BYTES - 10, true),
+            ("there is none", (9, 9), MAX_UNACKED_BYTES - 9, false),
+            ("it holds nothing itself", (0, 0), MAX_UNACKED_BYTES, true),
+        ];
+        for (name, (messages, bytes), others, want) in cases {
+            assert_eq!(Load { messages, items: 0, bytes }.has_room_beside(others), want, "{name}");
+        }
+    }
+
+    fn item_of(url: &str, pairs: &[(&str, &str)]) -> UrlInfo {
+        let list = |value: &str| StringList { values: vec![value.to_owned()] };
+        let metadata = pairs.iter().map(|(key, value)| ((*key).to_owned(), list(value))).collect();
+        UrlInfo { url: url.to_owned(), metadata, ..UrlInfo::default() }
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_not_to_be_sent_again() {
+        let mut gathered = Gathered::default();
+        gathered.message("batch".to_owned());
+        for (url, word) in
+            [("http://a.example/", Word::Done), ("", Word::Done), ("http://b.example/", Word::Found)]
+        {
+            gathered.item(item_of(url, &[]), word);
+        }
+        let statuses = gathered.statuses(None);
+        assert_eq!(statuses, [Status::Fail, Status::Skipped, Status::Fail]);
+        assert_eq!(gathered.completed(&statuses), 0, "it failed");
+        let added = Discovery { action: Action::Added, rule: "new".into() };
+        let statuses = gathered.statuses(Some(&[added.clone(), added]));
+        assert_eq!(statuses, [Status::Ok, Status::Skipped, Status::Ok]);
+        assert_eq!(gathered.completed(&statuses), 1);
+    }
+
+    #[test]
+    fn a_fetch_without_an_answer_failed() {
+        let cases: [(&str, &[(&str, &str)], (Option<u16>, bool)); 6] = [
+            ("nothing is told", &[], (None, false)),
+            ("a status", &[(STATUS, "404")], (Some(404), false)),
+            ("no status", &[(STATUS, "-1")], (None, true)),
+            ("nor is this", &[(STATUS, "0")], (None, true)),
+            ("an exception", &[(EXCEPTION, "timeout")], (None, true)),
+            ("both", &[(STATUS, "200"), (EXCEPTION, "timeout")], (Some(200), true)),
+        ];
+        for (name, pairs, want) in cases {
+            let mut gathered = Gathered::default();
+            gathered.item(item_of("http://a.example/", pairs), Word::Done);
+            let item = &gathered.puts[0].items[0];
+            assert_eq!((item.status, item.failed), want, "{name}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! `GetURLs`: what may be fetched now.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use std::vec;
 
 use forager_core::time::Interval;
@@ -11,17 +11,19 @@ use forager_frontier::Moment;
 use forager_frontier::entry::Token;
 use forager_frontier::verbs::{LeaseRequest, Leased};
 use futures_util::Stream;
+use tokio::task::AbortHandle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tonic::Status;
 
 use crate::control;
-use crate::limits::{MAX_HANDED_OUT, MAX_HANDED_OUT_BYTES, MAX_UNSENT_BYTES};
+use crate::limits::{MAX_HANDED_OUT, MAX_HANDED_OUT_BYTES};
 use crate::metadata;
 use crate::names;
 use crate::proto::get_params::Item;
 use crate::proto::{GetParams, UrlInfo};
 use crate::shared::Shared;
 use crate::status;
+use crate::unsent::Counted;
 
 /// For how many seconds URLs are held of a client that does not say.
 const HOLD: u32 = 30;
@@ -31,7 +33,7 @@ pub(crate) async fn urls(shared: &Arc<Shared>, params: &GetParams) -> Result<Han
     let begun = std::time::Instant::now();
     let leased = lease(shared, params).await?;
     shared.metrics.got(leased.len(), begun.elapsed());
-    HandedOut::new(shared.clone(), leased)
+    HandedOut::new(shared, leased)
 }
 
 async fn lease(shared: &Shared, params: &GetParams) -> Result<Vec<Leased>, Status> {
@@ -77,28 +79,56 @@ fn unless_zero(most: u32) -> usize {
     if most == 0 { usize::MAX } else { usize::try_from(most).unwrap_or(usize::MAX) }
 }
 
-/// URLs on their way to a client. Those that it has not taken when it leaves, or whose time is over, are anybody's
-/// again.
+/// URLs on their way to a client. Those that it has not taken when it leaves are anybody's again; those whose time is
+/// over are already, and are not kept for it.
 pub(crate) struct HandedOut {
+    waiting: Arc<Waiting>,
+    /// Ends what waits when its time is over, however long the client takes nothing.
+    timer: Option<AbortHandle>,
+}
+
+/// URLs that wait for a client.
+struct Waiting {
     shared: Arc<Shared>,
-    left: vec::IntoIter<Leased>,
-    /// What they count of all that waits for readers.
-    bytes: usize,
+    left: Mutex<Left>,
     /// Has the server wait, when it is stopped, until they are given back.
     _waited_for: TaskTrackerToken,
 }
 
+struct Left {
+    leased: vec::IntoIter<Leased>,
+    /// Them, among all that waits for readers.
+    counted: Option<Counted>,
+}
+
 impl HandedOut {
-    fn new(shared: Arc<Shared>, leased: Vec<Leased>) -> Result<Self, Status> {
-        let bytes = leased.iter().map(size).sum();
-        let waited_for = shared.tasks.token();
-        let handed_out = Self { shared, left: leased.into_iter(), bytes, _waited_for: waited_for };
-        let before = handed_out.shared.unsent.fetch_add(bytes, Ordering::Relaxed);
-        if bytes > 0 && before + bytes > MAX_UNSENT_BYTES {
-            let words = "too much waits for other readers; ask again when they have read it, or ask for less";
-            return Err(Status::resource_exhausted(words)); // dropped, and so given back
-        }
-        Ok(handed_out)
+    fn new(shared: &Arc<Shared>, leased: Vec<Leased>) -> Result<Self, Status> {
+        let counted = shared.unsent.add(leased.iter().map(size).sum());
+        let now = Moment::of(shared.now());
+        let hold = leased.first().map(|first| first.until.millisecond().saturating_sub(now.millisecond()));
+        let left = Mutex::new(Left { leased: leased.into_iter(), counted: None });
+        let waiting = Arc::new(Waiting { shared: shared.clone(), left, _waited_for: shared.tasks.token() });
+        waiting.left().counted = Some(counted?); // where it fails they are dropped, and so given back
+        let timer = hold.map(|millis| waiting.clone().end_after(Duration::from_millis(millis)));
+        Ok(Self { waiting, timer })
+    }
+}
+
+impl Waiting {
+    fn left(&self) -> MutexGuard<'_, Left> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has them end by themselves. Their leases end at the same time, so that nothing has to be given back.
+    fn end_after(self: Arc<Self>, hold: Duration) -> AbortHandle {
+        let waiting = Arc::downgrade(&self);
+        let timer = async move {
+            tokio::time::sleep(hold).await;
+            if let Some(waiting) = waiting.upgrade() {
+                *waiting.left() = Left { leased: Vec::new().into_iter(), counted: None };
+            }
+        };
+        tokio::spawn(timer).abort_handle()
     }
 }
 
@@ -110,24 +140,30 @@ fn size(leased: &Leased) -> usize {
 impl Stream for HandedOut {
     type Item = Result<UrlInfo, Status>;
 
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let is_late =
-            self.left.as_slice().first().is_some_and(|next| next.until <= Moment::of(self.shared.now()));
-        if is_late {
-            return Poll::Ready(None);
-        }
-        Poll::Ready(self.left.next().map(|leased| Ok(info(leased))))
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let now = Moment::of(self.waiting.shared.now());
+        let leased = &mut self.waiting.left().leased;
+        let is_late = leased.as_slice().first().is_some_and(|next| next.until <= now);
+        let next = if is_late { None } else { leased.next() };
+        Poll::Ready(next.map(|leased| Ok(info(leased))))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.left.len()))
+        (0, Some(self.waiting.left().leased.len()))
     }
 }
 
 impl Drop for HandedOut {
     fn drop(&mut self) {
-        self.shared.unsent.fetch_sub(self.bytes, Ordering::Relaxed);
-        let tokens: Vec<Token> = self.left.as_slice().iter().map(|leased| leased.token).collect();
+        if let Some(timer) = &self.timer {
+            timer.abort();
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let tokens: Vec<Token> = self.left().leased.as_slice().iter().map(|leased| leased.token).collect();
         if tokens.is_empty() {
             return;
         }
@@ -144,4 +180,39 @@ impl Drop for HandedOut {
 fn info(leased: Leased) -> UrlInfo {
     let metadata = leased.metadata.as_deref().map(metadata::to_map).unwrap_or_default();
     UrlInfo { url: leased.url, key: leased.host, crawl_id: leased.collection, metadata }
+}
+
+#[cfg(test)]
+mod tests {
+    use forager_frontier::catalog::{Change, CollectionSpec, Kind};
+    use forager_frontier::verbs::{Item, Put};
+    use forager_frontier::{Frontier as _, Memory, Settings};
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::limits::MAX_UNSENT_BYTES;
+    use crate::serve::Options;
+
+    /// The transport asks for the next only when there is room for it, which may be never.
+    #[tokio::test]
+    async fn what_nobody_reads_is_not_kept_beyond_its_time() {
+        let memory = Memory::new(Settings::default()).unwrap();
+        let plain = Change::AddCollection(CollectionSpec::new("p", Kind::Plain));
+        memory.configure(&[plain], Timestamp::now()).await.unwrap();
+        let items = vec![Item { url: "http://a.example/".to_owned(), ..Item::default() }];
+        memory.put(&[Put { collection: "p".to_owned(), items }], Timestamp::now()).await.unwrap();
+        let shared = Arc::new(Shared::new(Arc::new(memory), Arc::new(Timestamp::now), Options::default()));
+        let hold = Interval::from_secs_f64(0.3);
+        let request = LeaseRequest { hold, ..LeaseRequest::default() };
+        let leased = shared.frontier.lease(&request, shared.now()).await.unwrap().leased;
+        let handed_out = HandedOut::new(&shared, leased).unwrap();
+        let is_kept = || shared.unsent.add(MAX_UNSENT_BYTES).is_err();
+        assert!(is_kept());
+        let begun = std::time::Instant::now();
+        while is_kept() {
+            assert!(begun.elapsed().as_secs() < 10, "its time is over");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(handed_out.size_hint(), (0, Some(0)));
+    }
 }

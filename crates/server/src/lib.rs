@@ -12,6 +12,7 @@ mod codec;
 mod connections;
 mod control;
 mod echo;
+mod ending;
 mod exchange;
 mod exporter;
 mod gathered;
@@ -30,6 +31,7 @@ mod service;
 mod shared;
 mod stats;
 mod status;
+mod unsent;
 
 /// The messages, the client and the service, as they are described in `proto/urlfrontier.proto`.
 #[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub, reason = "made from the description")]

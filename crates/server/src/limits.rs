@@ -32,18 +32,27 @@ pub const MAX_BYTES_IN_FLIGHT: usize = 8 << 20;
 pub const MAX_HANDED_OUT: usize = 50_000;
 /// The most bytes of URLs and their metadata that one call hands out, but for the last of them.
 pub const MAX_HANDED_OUT_BYTES: usize = 32 << 20;
-/// The most bytes that are handed out and wait for their readers, of all calls.
+/// The most bytes that are handed out or listed and wait for their readers, of all calls.
 pub const MAX_UNSENT_BYTES: usize = 256 << 20;
+/// The most bytes that have arrived and wait to be acknowledged, of all streams, but for one message of each.
+pub const MAX_UNACKED_BYTES: usize = 256 << 20;
+/// The most bytes of the name of a message; one with a longer name is skipped. Clients take URLs for names, with the
+/// name of a crawl before them.
+pub const MAX_ID_BYTES: usize = 128 << 10;
 /// The most queues that one call lists.
 pub const MAX_QUEUES_LISTED: usize = 100_000;
-/// How many entries are looked at in one go when many are listed or removed.
+/// How many entries are looked at in one go when many are removed.
 pub const PAGE: usize = 1000;
+/// How many entries are listed in one go.
+pub const LIST_PAGE: usize = 250;
+/// The most bytes of their URLs and metadata, but for the last of them.
+pub const LIST_PAGE_BYTES: usize = 256 << 10;
 
 /// The most connections at a time; others wait.
 pub const MAX_CONNECTIONS: usize = 1024;
 /// The most calls at a time on one connection.
 pub const MAX_STREAMS: u32 = 256;
-/// How long a connection may take to say its first word.
+/// How long a connection may take to say who it is: for its handshake, and for the words by which HTTP/2 begins.
 pub const FIRST_WORD: Duration = Duration::from_secs(10);
 /// How often a silent client is asked whether it is still there, and how long it may take to answer.
 pub const KEEPALIVE: Duration = Duration::from_secs(30);

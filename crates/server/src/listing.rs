@@ -1,15 +1,17 @@
 //! Calls that show URLs: `GetURLStatus`, `ListURLs` and `CountURLs`.
 
 use std::sync::Arc;
+use std::vec;
 
-use forager_frontier::verbs::derived_key;
-use futures_util::stream::{self, Stream, StreamExt as _};
+use forager_frontier::verbs::{EntryView, derived_key};
+use futures_util::stream::{self, Stream};
 use tonic::Status;
 
 use crate::names;
-use crate::pages::{Pages, item};
+use crate::pages::{Pages, item, size};
 use crate::proto::{CountUrlParams, ListUrlParams, UrlItem, UrlStatusRequest};
 use crate::shared::Shared;
+use crate::unsent::Counted;
 use crate::{stats, status};
 
 /// How many URLs are listed for a client that does not say.
@@ -25,7 +27,11 @@ pub(crate) async fn status(shared: &Shared, request: UrlStatusRequest) -> Result
     if key.is_empty() {
         return Err(Status::invalid_argument(format!("{:?} has no host to take for its queue", request.url)));
     }
-    let found = shared.frontier.entry(crawl, Some(key), &request.url, shared.now()).await;
+    // Where profiles decide, a URL may be written in other ways than it is kept.
+    let is_derived = request.key.is_empty();
+    let is_plain = shared.is_plain(crawl).await.map_err(|error| status::of(&error))?;
+    let key = Some(key).filter(|_| is_plain || !is_derived);
+    let found = shared.frontier.entry(crawl, key, &request.url, shared.now()).await;
     let entry = status::or_none(found)?.flatten();
     entry.map(item).ok_or_else(|| Status::not_found(format!("{:?} is not known", request.url)))
 }
@@ -36,25 +42,50 @@ pub(crate) fn urls(
     params: ListUrlParams,
 ) -> impl Stream<Item = Result<UrlItem, Status>> + Send + 'static {
     let size = if params.size == 0 { SIZE } else { params.size };
-    let to_skip = usize::try_from(params.start).unwrap_or(usize::MAX);
-    let to_give = usize::try_from(size).unwrap_or(usize::MAX);
-    let pages = Pages::new(shared, &params.crawl_id, params.key, params.filter, params.ignore_case);
-    stream::unfold((pages, to_skip, to_give), |(mut pages, mut to_skip, mut to_give)| async move {
-        if to_give == 0 {
-            return None;
-        }
-        let page = match pages.next().await {
-            Ok(page) => page?,
-            Err(status) => return Some((vec![Err(status)], (pages, 0, 0))),
-        };
-        let skipped = page.len().min(to_skip);
-        let items: Vec<_> =
-            page.into_iter().skip(skipped).take(to_give).map(|entry| Ok(item(entry))).collect();
-        to_skip -= skipped;
-        to_give -= items.len();
-        Some((items, (pages, to_skip, to_give)))
+    let listing = Listing {
+        to_skip: usize::try_from(params.start).unwrap_or(usize::MAX),
+        to_give: usize::try_from(size).unwrap_or(usize::MAX),
+        pages: Pages::new(shared.clone(), &params.crawl_id, params.key, params.filter, params.ignore_case),
+        shared,
+        page: Vec::new().into_iter(),
+        counted: None,
+    };
+    stream::try_unfold(listing, |mut listing| async move {
+        Ok(listing.next().await?.map(|entry| (item(entry), listing)))
     })
-    .flat_map(stream::iter)
+}
+
+/// A listing on its way to a client.
+struct Listing {
+    shared: Arc<Shared>,
+    pages: Pages,
+    to_skip: usize,
+    to_give: usize,
+    /// What is left of the last page. It becomes messages one by one, as they are read.
+    page: vec::IntoIter<EntryView>,
+    /// That page, among all that waits for readers.
+    counted: Option<Counted>,
+}
+
+impl Listing {
+    async fn next(&mut self) -> Result<Option<EntryView>, Status> {
+        while self.to_give > 0 {
+            match self.page.next() {
+                Some(_) if self.to_skip > 0 => self.to_skip -= 1,
+                Some(entry) => {
+                    self.to_give -= 1;
+                    return Ok(Some(entry));
+                }
+                None => {
+                    self.counted = None;
+                    let Some(page) = self.pages.next().await? else { return Ok(None) };
+                    self.counted = Some(self.shared.unsent.add(page.iter().map(size).sum())?);
+                    self.page = page.into_iter();
+                }
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// `CountURLs`. Where nothing is filtered, the counts are there already.
@@ -69,9 +100,9 @@ pub(crate) async fn count(shared: &Arc<Shared>, params: CountUrlParams) -> Resul
             .map(|of| of.queued + of.in_flight + of.done + of.failed)
             .sum());
     }
-    if !has_filter && shared.is_plain(crawl).await.map_err(|error| status::of(&error))? {
+    if !has_filter {
         let queue = stats::queue(shared, crawl, &params.key).await?;
-        return Ok(queue.map_or(0, |of| of.queued + u64::from(of.in_flight) + of.done));
+        return Ok(queue.map_or(0, |of| of.queued + of.leased + of.done));
     }
     let mut pages =
         Pages::new(shared.clone(), &params.crawl_id, params.key, params.filter, params.ignore_case);

@@ -1,7 +1,7 @@
 //! Figures for Prometheus: under the names that dashboards of URLFrontier know, and under our own.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::text;
@@ -61,6 +61,8 @@ pub struct Metrics {
     calls: Family<Label, Counter>,
     errors: Counter,
     pub(crate) connections: Gauge,
+    /// Whether calls are answered.
+    pub(crate) is_ready: AtomicBool,
 }
 
 impl Default for Metrics {
@@ -83,6 +85,7 @@ impl Default for Metrics {
             calls: Family::default(),
             errors: Counter::default(),
             connections: Gauge::default(),
+            is_ready: AtomicBool::new(false),
         };
         metrics.register_theirs();
         metrics.register_ours();
@@ -163,7 +166,7 @@ impl Metrics {
         }
         self.put.inc_by(statuses.len() as u64);
         self.ignored.inc_by(skipped);
-        self.completed.inc_by(gathered.completed);
+        self.completed.inc_by(gathered.completed(statuses));
         let known = (statuses.len() as u64).saturating_sub(gathered.found);
         for (kind, count) in [("true", gathered.found), ("false", known)] {
             self.by_kind.get_or_create(&[("discovered", kind)]).inc_by(count);

@@ -6,7 +6,7 @@ use forager_frontier::entry::State;
 use forager_frontier::verbs::{EntryView, ListFilter};
 use tonic::Status;
 
-use crate::limits::PAGE;
+use crate::limits::{LIST_PAGE, LIST_PAGE_BYTES};
 use crate::metadata;
 use crate::names;
 use crate::proto::url_item::Item;
@@ -35,7 +35,8 @@ impl Pages {
             host: Some(key).filter(|key| !key.is_empty()),
             contains: contains.filter(|text| !text.trim().is_empty()),
             any_case: any_case.unwrap_or_default(),
-            limit: PAGE,
+            limit: LIST_PAGE,
+            bytes: Some(LIST_PAGE_BYTES),
             ..ListFilter::default()
         };
         Self { shared, filter, is_over: false }
@@ -52,6 +53,13 @@ impl Pages {
         self.filter.after = page.next;
         Ok(Some(page.entries))
     }
+}
+
+/// Roughly how much memory an entry holds.
+pub(crate) fn size(entry: &EntryView) -> usize {
+    size_of::<EntryView>()
+        + entry.url.len()
+        + entry.record.origin.metadata.as_ref().map_or(0, |text| text.len())
 }
 
 /// An entry as a client sees it: always as one that is known.

@@ -5,6 +5,7 @@ use forager_frontier::verbs::Word;
 
 use crate::exchange::Exchange;
 use crate::gathered::Gathered;
+use crate::limits::MAX_ID_BYTES;
 use crate::proto::ack_message::Status;
 use crate::proto::url_item::Item;
 use crate::proto::{AckMessage, BatchAck, DiscoveredBatch, UrlInfo, UrlItem};
@@ -22,7 +23,10 @@ impl Exchange for Items {
             Some(Item::Known(item)) => (item.info, known(item.refetchable_from_date)),
             None => (None, Word::Done), // without a URL, so that it is skipped
         };
-        let info: UrlInfo = info.unwrap_or_default();
+        let mut info: UrlInfo = info.unwrap_or_default();
+        if message.id.len() > MAX_ID_BYTES {
+            info = UrlInfo::default(); // so that it is skipped
+        }
         gathered.message(if message.id.is_empty() { info.url.clone() } else { message.id });
         gathered.item(info, word);
     }
@@ -41,9 +45,10 @@ impl Exchange for Batches {
     type Ack = BatchAck;
 
     fn gather(message: DiscoveredBatch, gathered: &mut Gathered) {
+        let is_named = message.id.len() <= MAX_ID_BYTES;
         gathered.message(message.id);
         for info in message.items {
-            gathered.item(info, Word::Found);
+            gathered.item(if is_named { info } else { UrlInfo::default() }, Word::Found);
         }
     }
 

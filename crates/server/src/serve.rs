@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use forager_frontier::Frontier;
 use tokio::net::TcpListener;
@@ -16,8 +17,10 @@ use tonic_health::server::HealthReporter;
 
 use crate::auth::Auth;
 use crate::connections;
+use crate::ending::Offered;
 use crate::limits::{
-    BATCHES_IN_FLIGHT, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, MAX_STREAMS,
+    BATCHES_IN_FLIGHT, FIRST_WORD, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES,
+    MAX_STREAMS,
 };
 use crate::metrics::Metrics;
 use crate::proto::DESCRIPTION;
@@ -111,12 +114,15 @@ impl Server {
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { shared, transport } = self;
         let (health, health_service) = health().await;
-        let router = router(transport, &shared)?.add_service(health_service);
         let closing = shared.closing.clone();
+        let health_service = Offered::until(health_service, closing.clone());
+        let router = router(transport, &shared)?.add_service(health_service);
         let connections = connections::accept(listener, shared.metrics.clone(), shared.cut.clone());
         let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
+        shared.metrics.is_ready.store(true, Ordering::Relaxed);
         let stop = async {
             stop.await;
+            shared.metrics.is_ready.store(false, Ordering::Relaxed);
             is_ending(&health).await;
         };
         let served = ended(serving, stop, || closing.cancel()).await;
@@ -171,7 +177,9 @@ fn router(mut transport: Transport, shared: &Arc<Shared>) -> Result<Router, Erro
     let newer = reflection().build_v1().map_err(Error::Description)?;
     // Many tools only know the name that it had before.
     let older = reflection().build_v1alpha().map_err(Error::Description)?;
-    let service = bounded(Service::new(shared.clone()));
+    let service = Offered::new(bounded(Service::new(shared.clone())));
+    let (newer, older) =
+        (Offered::until(newer, shared.closing.clone()), Offered::until(older, shared.closing.clone()));
     Ok(transport
         .add_service(InterceptedService::new(service, auth.clone()))
         .add_service(InterceptedService::new(newer, auth.clone()))
@@ -196,5 +204,5 @@ pub(crate) fn transport(tls: Option<&Tls>) -> Result<Transport, Error> {
         .http2_keepalive_timeout(Some(KEEPALIVE));
     let Some(Tls { certificate, key }) = tls else { return Ok(transport) };
     let identity = Identity::from_pem(certificate, key);
-    transport.tls_config(ServerTlsConfig::new().identity(identity)).map_err(Error::Tls)
+    transport.tls_config(ServerTlsConfig::new().identity(identity).timeout(FIRST_WORD)).map_err(Error::Tls)
 }

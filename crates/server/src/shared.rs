@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::limits::{LAST_ANSWER, MAX_COLLECTIONS};
 use crate::metrics::Metrics;
 use crate::serve::Options;
+use crate::unsent::Unsent;
 
 /// What time it is.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -44,8 +45,10 @@ pub(crate) struct Shared {
     pub(crate) cut: CancellationToken,
     /// What goes on when its call has ended, and is waited for before the server ends.
     pub(crate) tasks: TaskTracker,
-    /// Bytes that are handed out and wait for their readers.
-    pub(crate) unsent: AtomicUsize,
+    /// What is handed out or listed and waits for its readers.
+    pub(crate) unsent: Unsent,
+    /// Bytes that have arrived and wait to be acknowledged, of all streams.
+    pub(crate) unacked: AtomicUsize,
     /// When who runs the server was last told that the queue could not answer.
     complained: Mutex<Option<Instant>>,
     /// Collections that were there when last looked at.
@@ -62,7 +65,8 @@ impl Shared {
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            unsent: AtomicUsize::new(0),
+            unsent: Unsent::default(),
+            unacked: AtomicUsize::new(0),
             complained: Mutex::default(),
             known: RwLock::default(),
         }

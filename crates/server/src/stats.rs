@@ -68,10 +68,11 @@ async fn of_crawl(shared: &Shared, crawl: &str) -> Result<Option<Stats>, Status>
 }
 
 fn of_queue(of: &HostView) -> Stats {
-    let size = of.queued + u64::from(of.in_flight);
+    // Others may have something under way at the same host.
+    let size = of.queued + of.leased;
     Stats {
         size,
-        in_process: of.in_flight,
+        in_process: u32::try_from(of.leased).unwrap_or(u32::MAX),
         counts: counts(of.done, u64::from(size > 0)),
         number_of_queues: 1,
         crawl_id: String::new(),

@@ -23,6 +23,7 @@ on_every_store![
     queues_with_as_many_under_way_as_are_asked_for_are_passed_over,
     what_comes_back_is_what_was_put,
     nothing_is_handed_out_while_inactive,
+    two_who_ask_at_once_get_different_urls,
 ];
 
 fn many(key: &str, count: u32) -> Vec<UrlItem> {
@@ -216,4 +217,55 @@ async fn what_a_client_did_not_take_is_free_when_it_leaves() {
     // Much is left to write, and its folder goes with this test.
     world.stop();
     world.ended().await;
+}
+
+/// More queues than a call would look at otherwise have all under way that they may have.
+async fn a_queue_behind_many_busy_ones_is_served(mut world: World) {
+    for number in 0..11 {
+        let items = (0..100).flat_map(|queue| many(&format!("k{number}-{queue}"), 2));
+        world.good(items.collect()).await;
+    }
+    assert_eq!(world.get(any(1, 0)).await.len(), 1100);
+    world.pass(2);
+    world.good(vec![found(placed("free", "free", ""))]).await;
+    assert_eq!(world.get(any(1, 1)).await, ["free"]);
+    assert_eq!(world.get(any(2, 1)).await.len(), 1, "who wants more of a queue finds them in their places");
+}
+
+// The model looks at everything for each of them.
+#[tokio::test]
+async fn a_queue_behind_many_busy_ones_is_served_from_a_folder() {
+    a_queue_behind_many_busy_ones_is_served(World::in_a_folder().await).await;
+}
+
+#[tokio::test]
+async fn a_queue_behind_many_busy_ones_is_served_from_a_database() {
+    a_queue_behind_many_busy_ones_is_served(World::in_a_database().await).await;
+}
+
+async fn two_who_ask_at_once_get_different_urls(mut world: World) {
+    let items = (0..40).flat_map(|queue| many(&format!("k{queue}"), 2));
+    world.good(items.collect()).await;
+    let asking: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = world.client.clone();
+            tokio::spawn(async move {
+                let mut answers = client.get_ur_ls(any(1, 5)).await.unwrap().into_inner();
+                let mut got = Vec::new();
+                while let Some(info) = answers.message().await.unwrap() {
+                    got.push((info.key, info.url));
+                }
+                got
+            })
+        })
+        .collect();
+    let mut got = Vec::new();
+    for asked in asking {
+        got.extend(asked.await.unwrap());
+    }
+    let count = got.len();
+    got.sort();
+    got.dedup_by(|one, other| one.0 == other.0);
+    assert_eq!(got.len(), count, "each queue is served once, for it rests then");
+    assert_eq!(world.stats("", "").await.in_process as usize, count);
 }

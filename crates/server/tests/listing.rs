@@ -24,6 +24,7 @@ on_every_store![
     urls_are_listed_whatever_has_become_of_them,
     urls_are_filtered_by_their_text,
     many_urls_are_listed_in_pieces,
+    large_urls_are_listed_in_pieces,
     what_is_listed_can_be_put_elsewhere,
 ];
 
@@ -264,4 +265,17 @@ async fn what_is_listed_can_be_put_elsewhere(mut world: World) {
         assert_eq!(told(elsewhere.listed(params).await), told(dumped));
     }
     assert_eq!(crawls(&mut elsewhere).await, ["BESPOKE", "DEFAULT"]);
+}
+
+async fn large_urls_are_listed_in_pieces(mut world: World) {
+    let large = "m".repeat(100_000);
+    let urls: Vec<String> = (10..30).map(|n| format!("http://a.example/{n}")).collect();
+    for url in &urls {
+        world.good(vec![found(with_metadata(info(url), &[("large", &[&large])]))]).await;
+    }
+    let listed = |start, size| ListUrlParams { start, size, ..ListUrlParams::default() };
+    assert_eq!(world.list(listed(0, 100)).await, urls);
+    assert_eq!(world.list(listed(7, 9)).await, urls[7..16]);
+    let params = CountUrlParams { filter: Some("example/2".into()), ..CountUrlParams::default() };
+    assert_eq!(count(&mut world, params).await, 10);
 }

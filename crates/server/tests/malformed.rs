@@ -9,7 +9,9 @@ use std::marker::PhantomData;
 use common::*;
 use forager_server::limits::{MAX_MESSAGE_BYTES, MAX_MESSAGE_PARTS};
 use forager_server::proto::ack_message::Status::{Ok, Skipped};
-use forager_server::proto::{AckMessage, BatchAck, DiscoveredBatch, Empty, Local, StringList, UrlInfo};
+use forager_server::proto::{
+    AckMessage, BatchAck, DiscoveredBatch, Empty, Local, StringList, UrlInfo, UrlItem,
+};
 use futures_util::stream;
 use prost::Message;
 use prost::bytes::{Buf as _, BufMut as _};
@@ -201,4 +203,16 @@ async fn a_call_of_one_message_that_cannot_be_read_is_invalid() {
     let codec = Raw::<StringList>(PhantomData);
     let good = Request::new(Local::default().encode_to_vec());
     raw(&world).await.unary(good, LIST_CRAWLS.parse().unwrap(), codec).await.unwrap();
+}
+
+#[tokio::test]
+async fn names_are_bounded() {
+    let mut world = World::in_memory().await;
+    let named = |len: usize, url: &str| UrlItem { id: "i".repeat(len), ..found(info(url)) };
+    let items = vec![named((128 << 10) + 1, "http://a.example/"), named(128 << 10, "http://b.example/")];
+    let acks: Vec<_> = world.acks(items).await.into_iter().map(|(id, ack)| (id.len(), ack)).collect();
+    assert_eq!(acks, [(0, Skipped), (128 << 10, Ok)], "and its stream goes on");
+    let batch = DiscoveredBatch { id: "i".repeat((128 << 10) + 1), items: vec![info("http://c.example/")] };
+    assert_eq!(world.batches(vec![batch]).await, [(String::new(), vec![Skipped])]);
+    assert_eq!(world.stats("", "").await.size, 1);
 }

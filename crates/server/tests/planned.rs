@@ -9,31 +9,58 @@ use forager_core::scope::{Profile, Seed};
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::Target;
 use forager_server::proto::ack_message::Status::{Ok, Skipped};
-use forager_server::proto::{BlockQueueParams, Pagination, QueueDelayParams};
+use forager_server::proto::{
+    BlockQueueParams, CountUrlParams, DeleteCrawlMessage, Pagination, PurgeUrlParams, QueueDelayParams,
+    QueueWithinCrawlParams, UrlStatusRequest,
+};
 use jiff::Timestamp;
 
 const HOME: &str = "https://www.paper.example/";
+const HOST: &str = "www.paper.example";
 
 on_every_store![
     scope_decides_what_is_taken_in,
     a_page_that_was_fetched_comes_back_when_its_profile_says,
     the_best_goes_first,
     its_hosts_are_steered_too,
+    what_could_not_be_fetched_is_no_success,
+    a_report_of_what_nobody_was_to_fetch_is_skipped,
+    what_comes_with_a_report_is_kept,
+    a_delay_holds_for_the_last_hand_out,
+    stats_of_a_queue_are_those_of_its_crawl,
+    a_url_is_found_however_it_is_written,
+    what_is_deleted_is_gone_and_the_profiles_stay,
 ];
 
 /// A collection `news` with one profile, whose seed is queued.
 async fn news(world: &mut World) {
+    planned(world, "news", HOME).await;
+}
+
+async fn planned(world: &mut World, name: &str, home: &str) {
     let now = Timestamp::from_second(world.now().into()).unwrap();
-    let mut profile = Profile::new("daily", "news");
+    let profile_name = format!("{name} daily");
+    let mut profile = Profile::new(&profile_name, name);
     profile.depth = Some(2);
-    let seed = Seed { url: HOME.into(), profiles: vec!["daily".into()], enabled: true };
+    let seed = Seed { url: home.into(), profiles: vec![profile_name], enabled: true };
     let changes = [
-        Change::AddCollection(CollectionSpec::new("news", Kind::Planned)),
+        Change::AddCollection(CollectionSpec::new(name, Kind::Planned)),
         Change::AddProfile(Box::new(profile)),
         Change::AddSeed(seed),
     ];
     world.frontier.configure(&changes, now).await.unwrap();
-    world.frontier.start(&[Target::Collection("news".into())], now).await.unwrap();
+    world.frontier.start(&[Target::Collection(name.into())], now).await.unwrap();
+}
+
+/// What became of the last fetch of a page.
+async fn last_result(world: &World, url: &str) -> Option<String> {
+    let now = Timestamp::from_second(world.now().into()).unwrap();
+    let entry = world.frontier.entry("news", None, url, now).await.unwrap()?;
+    entry.record.history.last().map(|visit| visit.result.to_string())
+}
+
+fn of_host(crawl: &str) -> QueueWithinCrawlParams {
+    QueueWithinCrawlParams { key: HOST.into(), crawl_id: crawl.into(), local: false }
 }
 
 fn page(url: &str) -> forager_server::proto::UrlInfo {
@@ -96,4 +123,84 @@ async fn its_hosts_are_steered_too(mut world: World) {
     };
     world.client.set_delay(delay).await.unwrap();
     assert_eq!(world.get(of("news", 1, 1)).await.len(), 1);
+}
+
+async fn what_could_not_be_fetched_is_no_success(mut world: World) {
+    news(&mut world).await;
+    let cases: [(&[(&str, &[&str])], &str); 3] = [
+        (&[("fetch.statusCode", &["-1"]), ("fetch.exception", &["timeout"])], "network"),
+        (&[("fetch.statusCode", &["404"])], "404"),
+        (&[("fetch.exception", &["timeout"])], "network"),
+    ];
+    for (metadata, result) in cases {
+        world.pass(400 * 24 * 60 * 60);
+        assert_eq!(world.get(of("news", 1, 1)).await, [HOME], "{result}");
+        world.good(vec![due(with_metadata(page(HOME), metadata), 0u64)]).await;
+        assert_eq!(last_result(&world, HOME).await.as_deref(), Some(result));
+    }
+}
+
+async fn a_report_of_what_nobody_was_to_fetch_is_skipped(mut world: World) {
+    news(&mut world).await;
+    let absent = "https://www.paper.example/absent";
+    assert_eq!(world.put(vec![due(page(absent), 0u64), due(page(HOME), 0u64)]).await, [Skipped, Skipped]);
+    assert_eq!(world.stats("news", "").await.size, 1);
+}
+
+async fn what_comes_with_a_report_is_kept(mut world: World) {
+    news(&mut world).await;
+    world.get(of("news", 1, 1)).await;
+    world.good(vec![due(with_metadata(page(HOME), &[("b", &["2"])]), 0u64)]).await;
+    let request =
+        UrlStatusRequest { url: HOME.into(), crawl_id: "news".into(), ..UrlStatusRequest::default() };
+    let (info, _) = known(world.status_of(request).await.unwrap());
+    assert_eq!(info.metadata, with_metadata(page(HOME), &[("b", &["2"])]).metadata);
+}
+
+async fn a_delay_holds_for_the_last_hand_out(mut world: World) {
+    news(&mut world).await;
+    world.good(vec![found(page("https://www.paper.example/a"))]).await;
+    assert_eq!(world.get(of("news", 1, 1)).await, [HOME]);
+    let delay =
+        QueueDelayParams { key: HOST.into(), delay_requestable: 300, crawl_id: "news".into(), local: false };
+    world.client.set_delay(delay).await.unwrap();
+    for (seconds, want) in [(299, 0), (1, 1)] {
+        world.pass(seconds);
+        assert_eq!(world.get(of("news", 0, 1)).await.len(), want, "after {seconds} s more");
+    }
+}
+
+async fn stats_of_a_queue_are_those_of_its_crawl(mut world: World) {
+    news(&mut world).await;
+    planned(&mut world, "blog", "https://www.paper.example/blog").await;
+    assert_eq!(world.get(of("news", 1, 1)).await, [HOME]);
+    for (crawl, in_process) in [("news", 1), ("blog", 0)] {
+        let stats = world.stats(crawl, HOST).await;
+        assert_eq!((stats.size, stats.in_process), (1, in_process), "{crawl}");
+        let params = CountUrlParams { key: HOST.into(), crawl_id: crawl.into(), ..CountUrlParams::default() };
+        assert_eq!(world.client.count_ur_ls(params).await.unwrap().into_inner().value, 1, "{crawl}");
+    }
+}
+
+async fn a_url_is_found_however_it_is_written(mut world: World) {
+    news(&mut world).await;
+    for (url, key) in [(HOME, ""), ("https://WWW.Paper.example/", ""), (HOME, HOST)] {
+        let request = UrlStatusRequest { url: url.into(), key: key.into(), crawl_id: "news".into() };
+        assert_eq!(known(world.status_of(request).await.unwrap()).0.url, HOME, "{url}, {key:?}");
+    }
+}
+
+async fn what_is_deleted_is_gone_and_the_profiles_stay(mut world: World) {
+    news(&mut world).await;
+    let sport = "https://www.paper.example/sport";
+    world.good(vec![found(page(sport))]).await;
+    assert_eq!(world.client.delete_queue(of_host("news")).await.unwrap().into_inner().value, 2);
+    assert_eq!(world.stats("news", "").await.size, 0);
+    world.good(vec![found(page(sport))]).await;
+    let all = PurgeUrlParams { crawl_id: "news".into(), ..PurgeUrlParams::default() };
+    assert_eq!(world.client.purge_ur_ls(all).await.unwrap().into_inner().value, 1);
+    world.good(vec![found(page(sport))]).await;
+    let crawl = DeleteCrawlMessage { value: "news".into(), local: false };
+    assert_eq!(world.client.delete_crawl(crawl).await.unwrap().into_inner().value, 1);
+    world.good(vec![found(page(sport))]).await;
 }

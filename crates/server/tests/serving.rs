@@ -83,12 +83,41 @@ async fn it_says_that_it_is_ending() {
         assert_eq!(watch.message().await.unwrap().unwrap().status, serving, "{service:?}");
         watches.push(watch);
     }
+    // Nor does one keep it who goes on asking what it offers.
+    let (_sender, asked) = mpsc::unbounded_channel::<ServerReflectionRequest>();
+    let asked = stream::unfold(asked, |mut asked| async { Some((asked.recv().await?, asked)) });
+    let mut reflection = ServerReflectionClient::new(channel(&world).await);
+    let _offers = reflection.server_reflection_info(asked).await.unwrap();
+    let begun = std::time::Instant::now();
     world.stop();
-    for mut watch in watches {
+    for watch in &mut watches {
         let not_serving = tonic_health::ServingStatus::NotServing as i32;
         assert_eq!(watch.message().await.unwrap().unwrap().status, not_serving);
+        assert_eq!(watch.message().await.unwrap_err().code(), Code::Unavailable);
     }
     world.ended().await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "whoever watches does not keep it");
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_called_the_same_everywhere() {
+    let mut world = World::in_memory().await;
+    let large = "x".repeat(5 << 20);
+    assert_eq!(world.status(&large).await.unwrap_err(), Code::ResourceExhausted);
+    let mut answers = world.client.put_ur_ls(stream::iter([found(info(&large))])).await.unwrap().into_inner();
+    assert_eq!(answers.message().await.unwrap_err().code(), Code::ResourceExhausted);
+}
+
+/// A connection that says nothing of use does not take the place of others for ever.
+#[tokio::test]
+async fn who_does_not_speak_http_is_given_up() {
+    let world = World::in_memory().await;
+    let address = world.address.trim_start_matches("http://").to_owned();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(b"P").await.unwrap();
+    let mut heard = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut heard)).await;
+    assert!(ended.is_ok(), "it waits for the rest");
 }
 
 #[tokio::test]
@@ -233,6 +262,27 @@ async fn it_ends_though_clients_stay() {
     assert!(UrlFrontierClient::connect(world.address.clone()).await.is_err(), "nobody listens any more");
 }
 
+/// What a server says of a path.
+async fn asked(address: std::net::SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    page
+}
+
+#[tokio::test]
+async fn who_is_ending_is_not_ready() {
+    let mut world = World::in_memory().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(export(listener, world.metrics.clone(), std::future::pending()));
+    world.stop();
+    world.ended().await;
+    assert!(asked(address, "/readyz").await.starts_with("HTTP/1.1 503"));
+}
+
 #[tokio::test]
 async fn figures_have_the_names_that_dashboards_know() {
     let mut world = World::in_memory().await;
@@ -243,10 +293,10 @@ async fn figures_have_the_names_that_dashboards_know() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(export(listener, world.metrics.clone(), std::future::pending()));
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).await.unwrap();
+    for path in ["/healthz", "/readyz"] {
+        assert!(asked(address, path).await.starts_with("HTTP/1.1 200 OK"), "{path}");
+    }
+    let page = asked(address, "/metrics").await;
     assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
     for line in [
         "frontier_getURLs_calls_total 1",

@@ -37,7 +37,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, short = 'h', value_name = "HOST", default_value = "localhost")]
     pub(crate) host: String,
 
-    /// Serve figures for Prometheus on this port, under /metrics; 0 for any that is free
+    /// Serve figures for Prometheus on this port, under /metrics, with /healthz and /readyz; 0 for any that is free
     #[arg(long, short = 's', value_name = "PORT")]
     pub(crate) prometheus: Option<u16>,
 
@@ -48,6 +48,10 @@ pub(crate) struct ServeArgs {
     /// What clients have to show, as `authorization: Bearer TOKEN`
     #[arg(long, value_name = "TOKEN", env = "FORAGER_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
+
+    /// A file with the token, on one line
+    #[arg(long, value_name = "FILE", env = "FORAGER_TOKEN_FILE", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
 
     /// The certificate to encrypt connections with, and those that lead to one that is trusted, as PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]

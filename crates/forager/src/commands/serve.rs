@@ -28,7 +28,8 @@ use crate::store::Queue;
 const PATIENCE: f64 = 30.0;
 
 pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
-    guard(args)?;
+    let token = token(args)?;
+    guard(args, token.as_deref())?;
     let settings = Settings::read(args.settings.as_deref(), &args.keys)?;
     if !settings.others.is_empty() {
         let others = settings.others.join(", ");
@@ -43,7 +44,8 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
         async |signals| {
             let listener = listen(args, args.port).await?;
             let queue = Queue::open(&args.place, &config).await?;
-            let served = serve(args, &queue, listener, settings, tls, signals.stop).await;
+            let options = options(args, settings, token, tls);
+            let served = serve(args, &queue, listener, options, signals.stop).await;
             queue.close().await?;
             served
         },
@@ -55,19 +57,11 @@ async fn serve(
     args: &ServeArgs,
     queue: &Queue,
     listener: TcpListener,
-    settings: Settings,
-    tls: Option<Tls>,
+    options: Options,
     stop: watch::Receiver<Stop>,
 ) -> anyhow::Result<Outcome> {
     let port = listener.local_addr()?.port();
-    let options = Options {
-        name: format!("{}:{port}", args.host),
-        token: args.token.clone(),
-        tls,
-        items_in_flight: settings.items_in_flight,
-        batches_in_flight: settings.batches_in_flight,
-        complain: |problem| output::complain(format_args!("{problem}")),
-    };
+    let options = Options { name: format!("{}:{port}", args.host), ..options };
     let server = Server::new(queue.frontier(), Arc::new(Timestamp::now), options)?;
     if let Some(port) = args.prometheus {
         export_figures(args, port, server.metrics(), stop.clone()).await?;
@@ -78,6 +72,29 @@ async fn serve(
         ended = serving => ended.map(|()| Outcome::Complete).map_err(Into::into),
         () = asked(stop, Stop::Now) => Ok(Outcome::Forced),
     }
+}
+
+/// How the server behaves; its name is known when its port is.
+fn options(args: &ServeArgs, settings: Settings, token: Option<String>, tls: Option<Tls>) -> Options {
+    Options {
+        name: args.host.clone(),
+        token,
+        tls,
+        items_in_flight: settings.items_in_flight,
+        batches_in_flight: settings.batches_in_flight,
+        complain: |problem| output::complain(format_args!("{problem}")),
+    }
+}
+
+/// What clients have to show: as it is given, or what a file has on its line.
+fn token(args: &ServeArgs) -> anyhow::Result<Option<String>> {
+    let Some(path) = &args.token_file else { return Ok(args.token.clone()) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let token = text.trim_end_matches(['\r', '\n']);
+    if token.contains(['\r', '\n']) {
+        bail!("{} has more than one line; a token is one", path.display());
+    }
+    Ok(Some(token.to_owned()))
 }
 
 /// Programs that start the server wait for this line.
@@ -117,22 +134,23 @@ async fn listen(args: &ServeArgs, port: u16) -> anyhow::Result<TcpListener> {
 }
 
 /// Refuses to serve strangers unasked.
-fn guard(args: &ServeArgs) -> anyhow::Result<()> {
-    if args.token.as_ref().is_some_and(|token| token.trim().is_empty()) {
+fn guard(args: &ServeArgs, token: Option<&str>) -> anyhow::Result<()> {
+    if token.is_some_and(|token| token.trim().is_empty()) {
         bail!("an empty token opens to everybody; give one, or none at all");
     }
     let lacks: Vec<&str> =
-        [("a token (--token)", args.token.is_none()), ("encryption (--tls-cert)", args.tls_cert.is_none())]
+        [("a token (--token)", token.is_none()), ("encryption (--tls-cert)", args.tls_cert.is_none())]
             .into_iter()
             .filter_map(|(what, is_lacking)| is_lacking.then_some(what))
             .collect();
     if args.listen.is_loopback() || lacks.is_empty() {
         return Ok(());
     }
-    let (address, lacks) = (args.listen, lacks.join(" and "));
+    let (address, them) = (args.listen, if lacks.len() > 1 { "them" } else { "it" });
+    let lacks = lacks.join(" and ");
     if !args.insecure {
         bail!(
-            "{address} can be reached from other machines, and this server lacks {lacks}; add it, or say --insecure"
+            "{address} can be reached from other machines, and this server lacks {lacks}; add {them}, or say --insecure"
         );
     }
     output::complain(format_args!(

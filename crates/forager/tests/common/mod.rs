@@ -13,12 +13,13 @@ use serde_json::Value;
 pub(crate) const NOW: &str = "2024-06-15T08:00:00Z";
 
 /// Variables that say where things are outside, and are none of a test's business.
-const OUTSIDE: [&str; 6] = [
+const OUTSIDE: [&str; 7] = [
     "FORAGER_CONFIG",
     "FORAGER_DATA",
     "FORAGER_STORE",
     "FORAGER_TEST_POSTGRES",
     "FORAGER_TOKEN",
+    "FORAGER_TOKEN_FILE",
     "DATABASE_URL",
 ];
 

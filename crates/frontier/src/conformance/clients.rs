@@ -8,8 +8,8 @@ use crate::entry::State;
 use crate::host::{HostSettings, Setting};
 use crate::moment::Moment;
 use crate::verbs::{
-    Action, Action::*, Event, HostChange, HostFilter, HostView, Item, LeaseRequest, ListFilter, Purge,
-    Purged, Put, Word,
+    ACTIVE_NOTE, Action, Action::*, Event, HostChange, HostFilter, HostView, Item, LeaseRequest, ListFilter,
+    Note, Purge, Purged, Put, Word,
 };
 
 async fn plain(mut world: World) -> World {
@@ -21,7 +21,7 @@ fn item(url: &str, key: &str, word: Word) -> Item {
     Item { url: url.into(), key: Some(key.into()), word, ..Item::default() }
 }
 
-async fn put(world: &mut World, collection: &str, items: &[Item]) -> Vec<Action> {
+pub(super) async fn put(world: &mut World, collection: &str, items: &[Item]) -> Vec<Action> {
     let put = Put { collection: collection.into(), items: items.to_vec() };
     let told = world.frontier().put(&[put], world.now).await.unwrap();
     told.into_iter().map(|told| told.action).collect()
@@ -256,7 +256,54 @@ pub async fn a_limit_goes_by_what_is_done(world: World) {
     assert_eq!(world.lease(9).await, []);
     let due = Word::Due(world.moment());
     put(&mut world, "p", &[item("1", "k", due)]).await;
-    assert_eq!(world.lease(9).await.len(), 1, "it is to be fetched again, so that it does not count");
+    assert_eq!(world.lease(9).await.len(), 3, "it is to be fetched again, so that it does not count");
+}
+
+pub async fn what_is_under_way_counts_for_no_limit_of_clients(world: World) {
+    let mut world = plain(world).await;
+    let urls = ["1", "2", "3", "4"];
+    put(&mut world, "p", &urls.map(|url| item(url, "k", Word::Found))).await;
+    let change = HostChange {
+        key: "k".into(),
+        collection: Some("p".into()),
+        sets: vec![Setting::FetchLimit(Some(2))],
+        only_known: true,
+    };
+    world.frontier().set_hosts(&[change], world.now).await.unwrap();
+    world.reopen();
+    assert_eq!(world.lease(4).await.len(), 4, "none is done");
+}
+
+pub async fn a_page_of_a_listing_keeps_to_so_many_bytes(world: World) {
+    let mut world = plain(world).await;
+    let large = "m".repeat(100);
+    put(&mut world, "p", &["1", "2", "3"].map(|url| metadata(&large, item(url, "k", Word::Found)))).await;
+    for (contains, want) in [(None, [vec!["1", "2"], vec!["3"]]), (Some("3"), [vec![], vec!["3"]])] {
+        let contains = contains.map(str::to_owned);
+        let mut filter = ListFilter { bytes: Some(150), limit: 9, contains, ..ListFilter::default() };
+        let mut pages = Vec::new();
+        loop {
+            let page = world.frontier().list(&filter, world.now).await.unwrap();
+            pages.push(page.entries.into_iter().map(|entry| entry.url).collect::<Vec<_>>());
+            let Some(next) = page.next else { break };
+            filter.after = Some(next);
+        }
+        assert_eq!(pages, want, "the one that goes over it is the last; {:?}", filter.contains);
+    }
+}
+
+pub async fn what_clients_have_stopped_is_explained(world: World) {
+    let mut world = plain(world).await;
+    put(&mut world, "p", &[item("https://k/", "k", Word::Found)]).await;
+    for (noted, verdict) in [("false", "queued; not handed out now"), ("true", "next at its host")] {
+        let note = Note::Keep(ACTIVE_NOTE.into(), Some(noted.into()));
+        world.frontier().note(&[note], world.now).await.unwrap();
+        world.reopen();
+        let explanation = world.frontier().explain("p", "https://k/", world.now).await.unwrap();
+        assert_eq!(explanation.verdict, verdict, "active: {noted}");
+        let is_named = explanation.would_need.iter().any(|need| need.contains("SetActive"));
+        assert_eq!(is_named, noted == "false", "{:?}", explanation.would_need);
+    }
 }
 
 pub async fn only_active_hosts_are_listed_on_request(world: World) {
@@ -366,33 +413,4 @@ pub async fn letters_may_be_the_same_in_a_search(world: World) {
     }
     let of_key = ListFilter { collection: Some("p".into()), host: Some("l".into()), ..ListFilter::default() };
     assert_eq!(world.list(of_key).await, []);
-}
-
-pub async fn profiles_decide_where_there_are_any(world: World) {
-    let mut world = world;
-    world.harvest("c", Order::Hierarchy, "https://x.example/").await;
-    world.start_seed("https://x.example/").await;
-    let found = |url: &str, source: Option<&str>| Item {
-        url: url.into(),
-        source: source.map(str::to_owned),
-        metadata: Some("{}".into()),
-        ..Item::default()
-    };
-    let items = [
-        found("https://x.example/a", None),
-        found("HTTPS://X.example/a#b", None),
-        found("https://elsewhere.example/", None),
-        found("mailto:x", None),
-        found("https://x.example/b", Some("https://x.example/a")),
-    ];
-    assert_eq!(put(&mut world, "c", &items).await, [Added, Kept, Ignored, Invalid, Added]);
-    assert_eq!(world.the_entry("c", "https://x.example/a").await.depth, 1);
-    assert_eq!(world.the_entry("c", "https://x.example/b").await.depth, 2);
-    let leased = world.lease_one().await;
-    assert_eq!(leased.url, "https://x.example/");
-    let fetched =
-        |url: &str| Item { url: url.into(), word: Word::Done, status: Some(200), ..Item::default() };
-    let said = [fetched("https://x.example/"), fetched("https://x.example/a")];
-    assert_eq!(put(&mut world, "c", &said).await, [Improved, Kept], "only what was handed out was fetched");
-    assert_eq!(world.the_entry("c", "https://x.example/").await.last_fetch, Some(world.moment()));
 }

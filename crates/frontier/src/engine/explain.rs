@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::explain::{ClassView, DueView, EvidenceView, Explanation, Forms, GateView, PriorityTerms, Scope};
 use crate::host::{Host, InFlight};
 use crate::moment::Moment;
+use crate::verbs::ACTIVE_NOTE;
 
 /// All that speaks for and against a URL, seen or never seen.
 pub(crate) fn explain<T: Tx>(tx: &mut T, collection: &str, url: &str, now: Moment) -> Result<Explanation> {
@@ -32,7 +33,9 @@ pub(crate) fn explain<T: Tx>(tx: &mut T, collection: &str, url: &str, now: Momen
     let (key, identity) = known_by(&catalog, row, url).map_err(invalid)?;
     let found = find_text(tx, row, &key, &identity)?;
     let known = found.and_then(|(queue, entry)| Some((queue, entry, tx.standing(entry)?)));
-    let subject = Subject { catalog: &catalog, row, given: url, key: &key, identity: &identity, now };
+    let is_held = row.spec.kind == Kind::Plain && tx.noted(ACTIVE_NOTE)?.as_deref() == Some(b"false");
+    let subject =
+        Subject { catalog: &catalog, row, given: url, key: &key, identity: &identity, is_held, now };
     match known {
         Some((queue, entry, standing)) => subject.known(tx, queue, entry, standing),
         None => Ok(subject.unknown(tx)),
@@ -45,6 +48,8 @@ struct Subject<'a> {
     given: &'a str,
     key: &'a str,
     identity: &'a str,
+    /// Whether clients want nothing handed out.
+    is_held: bool,
     now: Moment,
 }
 
@@ -336,6 +341,9 @@ impl Subject<'_> {
         }
         if !self.row.spec.enabled {
             needs.push(format!("collection {:?} has to be enabled", self.row.spec.id));
+        }
+        if self.is_held {
+            needs.push("clients have stopped handing out (SetActive); one has to start it again".to_owned());
         }
         match self.row.spec.job.map(|job| job.steering) {
             Some(Steering::Paused) => needs.push("the job has to be resumed".to_owned()),

@@ -52,10 +52,16 @@ fn set_host<T: Tx>(tx: &mut T, change: &HostChange, owner: Option<CollectionId>)
     let mut host = tx.host(id).clone();
     for setting in &change.sets {
         host.settings.set(*setting);
-        if let (Setting::Delay(_), true, true) = (setting, owner.is_some(), host.served > 0) {
+        let is_plain = owner.is_some();
+        if let (Setting::Delay(delay), true) = (setting, host.served > 0)
+            && (is_plain || delay.is_some())
+        {
             // Clients find out how long to wait from what they were just handed out.
-            let delay = host.shortest_delay(&tx.settings().politeness, true);
-            host.next_allowed = host.served_at.after_millis(delay);
+            let delay = host.shortest_delay(&tx.settings().politeness, is_plain);
+            let next_allowed = host.served_at.after_millis(delay);
+            // A host that is shared may wait for more than that, such as for a request that was sent late.
+            let least = if is_plain { Moment::ZERO } else { host.next_allowed };
+            host.next_allowed = next_allowed.max(least);
         }
     }
     tx.set_host(id, host);
@@ -133,9 +139,9 @@ pub(crate) fn hosts<T: Tx>(tx: &mut T, filter: &HostFilter, now: Moment) -> Resu
 }
 
 /// Whether a host is not blocked, and has entries that wait or are under way.
-fn is_active<T: Tx>(tx: &T, id: HostId, [queued, ..]: Counts, now: Moment) -> bool {
+fn is_active<T: Tx>(tx: &T, id: HostId, [queued, leased, ..]: Counts, now: Moment) -> bool {
     let is_blocked = tx.host(id).settings.blocked_until.is_some_and(|until| until > now);
-    !is_blocked && (queued > 0 || tx.in_flight(id).count > 0)
+    !is_blocked && (queued > 0 || leased > 0)
 }
 
 /// The queues of a key: that of the plain collection that owns the host, or those of all that share it.
@@ -191,7 +197,7 @@ fn added(mut sum: Counts, more: Counts) -> Counts {
     sum
 }
 
-fn view<T: Tx>(tx: &T, id: HostId, [queued, _, done, failed]: Counts, now: Moment) -> HostView {
+fn view<T: Tx>(tx: &T, id: HostId, [queued, leased, done, failed]: Counts, now: Moment) -> HostView {
     let (key, owner) = tx.host_key(id);
     let (host, in_flight) = (tx.host(id), tx.in_flight(id));
     let opens = host.opens(in_flight, &tx.settings().politeness, owner.is_some());
@@ -201,6 +207,7 @@ fn view<T: Tx>(tx: &T, id: HostId, [queued, _, done, failed]: Counts, now: Momen
         host: key.to_owned(),
         collection: collection.map(|row| row.spec.id.clone()),
         queued,
+        leased,
         done: done + failed,
         in_flight: in_flight.count,
         fetched: host.fetched,

@@ -20,6 +20,10 @@ use crate::verbs::{LeaseAnswer, LeaseRequest, Leased, Nothing};
 /// More are left to the next call, so that a disabled seed with a million entries holds up nobody.
 const MOST_LOOKS: usize = 1000;
 
+/// How many queues one call may pass over because they have enough under way. They keep their places in line; of what lies
+/// behind so many, each takes a turn and a look, so that all are come to in the end.
+const MOST_PASSED: usize = 8000;
+
 /// Hands out up to `max` entries, or says how long to wait for one.
 pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> Result<LeaseAnswer> {
     settle(tx, now)?;
@@ -43,6 +47,7 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
         bytes: 0,
         served: FxHashMap::default(),
         looks: request.max.saturating_mul(10).saturating_add(MOST_LOOKS),
+        passes: MOST_PASSED,
         words: Words::new(),
     };
     counter.serve(tx)?;
@@ -124,6 +129,7 @@ struct Counter<'c> {
     /// How many each host has handed out: several collections may share one.
     served: FxHashMap<HostId, usize>,
     looks: usize,
+    passes: usize,
     words: Words<Verdict<'c>>,
 }
 
@@ -131,9 +137,15 @@ impl<'c> Counter<'c> {
     fn serve<T: Tx>(&mut self, tx: &mut T) -> Result<()> {
         // Whoever is served gets a later turn than this, so that no host is looked at twice.
         let below = tx.next_turn();
+        let mut passed = None;
         while !self.is_full() && self.served.len() < self.request.hosts && self.looks > 0 {
-            let Some(queue) = tx.next_queue(&self.wanted, below) else { break };
-            self.serve_queue(tx, queue)?;
+            let Some((place, queue)) = tx.next_queue(&self.wanted, passed, below) else { break };
+            if self.passes > 0 && self.is_busy(tx, tx.queue_parts(queue).1) {
+                self.passes -= 1;
+                passed = Some((place, queue));
+            } else {
+                self.serve_queue(tx, queue)?;
+            }
         }
         Ok(())
     }
@@ -189,9 +201,14 @@ impl<'c> Counter<'c> {
         self.leased.len() >= self.request.max || self.bytes >= self.request.bytes
     }
 
+    /// Whether a host has as much under way as whoever asks wants of it.
+    fn is_busy<T: Tx>(&self, tx: &T, host: HostId) -> bool {
+        tx.in_flight(host).count as usize >= self.request.busy_at
+    }
+
     /// How many entries a host may hand out for a collection.
     fn allowed<T: Tx>(&self, tx: &T, collection: &CollectionRow, host: HostId) -> usize {
-        if tx.in_flight(host).count as usize >= self.request.busy_at {
+        if self.is_busy(tx, host) {
             return 0;
         }
         let of_host = self.served.get(&host).copied().unwrap_or_default();

@@ -7,9 +7,13 @@ use forager_core::url::{FetchUrl, Identity};
 use super::discover::{Finds, find, take_in};
 use super::{Tx, complete, jobs, plain, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind};
+use crate::entry::EntryId;
 use crate::error::Result;
 use crate::moment::Moment;
-use crate::verbs::{Action, Completed, Discovery, Event, Item, Link, Outcome, Put, Report, Word};
+use crate::verbs::{Action, Completed, Discovery, Event, FetchError, Item, Link, Outcome, Put, Report, Word};
+
+/// Why a report changes nothing.
+const NOT_LEASED: &str = "nobody was to fetch it now";
 
 /// Takes in what clients say of URLs; says for each what became of it.
 pub(crate) fn put<T: Tx>(tx: &mut T, puts: &[Put], now: Moment) -> Result<Vec<Discovery>> {
@@ -91,15 +95,31 @@ fn put_planned<T: Tx>(
         Ok(url) => catalog.scopes().identity(&collection.spec.id, &url),
         Err(problem) => return Ok(answer(Action::Invalid, &problem.to_string())),
     };
-    let known = find(tx, collection, &identity)?.filter(|_| item.word != Word::Found);
-    let Some((_, entry)) = known else {
-        return take_in_scope(tx, catalog, collection, (item, &identity), now);
+    let known = find(tx, collection, &identity)?;
+    match (item.word, known) {
+        (Word::Found, _) | (Word::Due(_), None) => {
+            take_in_scope(tx, catalog, collection, (item, &identity), now)
+        }
+        (Word::Done, None) => Ok(answer(Action::Kept, NOT_LEASED)),
+        (Word::Due(_) | Word::Done, Some((_, entry))) => report(tx, item, entry, now),
+    }
+}
+
+/// A client was through with an entry.
+fn report<T: Tx>(tx: &mut T, item: &Item, entry: EntryId, now: Moment) -> Result<Discovery> {
+    let Some(lease) = tx.lease_of(entry) else { return Ok(answer(Action::Kept, NOT_LEASED)) };
+    let (status, error) = match item {
+        Item { failed: true, .. } => (None, Some(FetchError::Network)),
+        Item { status, .. } => (status.or(Some(200)), None),
     };
-    let Some(lease) = tx.lease_of(entry) else {
-        return Ok(answer(Action::Kept, "nobody was to fetch it now"));
-    };
-    let report = Report { token: lease.token.0, status: item.status.or(Some(200)), ..Report::default() };
-    Ok(complete(tx, &[report], now)?.pop().map_or_else(|| answer(Action::Kept, "known"), told))
+    let report = Report { token: lease.token.0, status, error, ..Report::default() };
+    let told = complete(tx, &[report], now)?.pop().map_or_else(|| answer(Action::Kept, "known"), told);
+    if told.action == Action::Improved && tx.standing(entry).is_some() {
+        let (_, mut record) = tx.load(entry)?;
+        record.origin.metadata = item.metadata.as_deref().map(Into::into);
+        tx.set_record(entry, record);
+    }
+    Ok(told)
 }
 
 /// What was found goes through the rules of scope: as a link of the page that the client names, or of the seed that

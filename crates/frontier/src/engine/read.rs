@@ -95,13 +95,21 @@ pub(crate) fn list<T: Tx>(tx: &mut T, filter: &ListFilter, now: Moment) -> Resul
             && part.as_ref().is_none_or(|part| folded(url, filter.any_case).contains(part.as_ref()))
     };
     let mut page = ListPage { entries: Vec::new(), next: None };
+    let mut bytes = 0;
     let mut after = filter.after;
     while page.entries.len() < filter.limit {
         let wanted = filter.limit - page.entries.len();
         let found = tx.scan(within, after, wanted, &mut |_, standing| is_wanted(standing));
         for &entry in &found {
-            if let Some(view) = view(tx, &catalog, entry)?.filter(|view| has_text(&view.url)) {
+            let Some(view) = view(tx, &catalog, entry)? else { continue };
+            // What is looked at in vain counts too: it has to be read all the same.
+            bytes += size(&view);
+            if has_text(&view.url) {
                 page.entries.push(view);
+            }
+            if filter.bytes.is_some_and(|most| bytes >= most) {
+                page.next = Some(entry);
+                return Ok(page);
             }
         }
         after = found.last().copied();
@@ -111,6 +119,11 @@ pub(crate) fn list<T: Tx>(tx: &mut T, filter: &ListFilter, now: Moment) -> Resul
     }
     page.next = after.filter(|_| filter.limit > 0);
     Ok(page)
+}
+
+/// How many bytes a client gets to see of an entry, roughly.
+fn size(view: &EntryView) -> usize {
+    view.url.len() + view.record.origin.metadata.as_ref().map_or(0, |text| text.len())
 }
 
 /// A text as it is compared.

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::Store;
 use crate::catalog::{Catalog, Kind, Rows};
-use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
+use crate::engine::{Counts, InLine, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight, Opens, next_turn};
@@ -367,14 +367,14 @@ impl Tx for Model {
         self.live().filter(|(_, entry)| steps(entry)).map(|(id, _)| id).collect()
     }
 
-    fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
+    fn next_queue(&mut self, wanted: &Wanted, after: Option<InLine>, below: u64) -> Option<InLine> {
         let place = |queue: QueueId| {
             let ((collection, host), opens) = (self.queue_parts(queue), self.opens(queue));
             opens.is_open(self.now).then(|| self.host(host).place(collection, opens, self.now))
         };
         let ready = self.ready_queues(wanted).into_iter();
         let open = ready.filter_map(|queue| Some((place(queue)?, queue)));
-        open.filter(|(place, _)| *place < below).min().map(|(_, queue)| queue)
+        open.filter(|in_line| in_line.0 < below && Some(*in_line) > after).min()
     }
 
     fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {

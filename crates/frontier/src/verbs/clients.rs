@@ -3,6 +3,9 @@
 use crate::entry::EntryId;
 use crate::moment::Moment;
 
+/// Where it is written down that clients want nothing handed out: `false`, until it is `true` again.
+pub const ACTIVE_NOTE: &str = "urlfrontier active";
+
 /// What a client says of URLs of one collection.
 #[derive(Clone, Debug, Default)]
 pub struct Put {
@@ -27,6 +30,8 @@ pub struct Item {
     pub source: Option<String>,
     /// The HTTP status that it was fetched with, where the client tells; for collections with profiles.
     pub status: Option<u16>,
+    /// Whether it could not be fetched, where the client tells; for collections with profiles.
+    pub failed: bool,
 }
 
 /// What is said of a URL.

@@ -29,6 +29,9 @@ pub struct HostView {
     pub collection: Option<String>,
     /// Entries in the queue.
     pub queued: u64,
+    /// Entries that workers have: of one collection, where only that is looked at.
+    #[serde(skip)]
+    pub leased: u64,
     /// Entries that were fetched as often as asked, or given up.
     pub done: u64,
     /// Fetches under way.

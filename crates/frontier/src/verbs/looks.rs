@@ -61,6 +61,9 @@ pub struct ListFilter {
     pub after: Option<EntryId>,
     /// How many at most.
     pub limit: usize,
+    /// No more when the URLs and metadata that were looked at have so many bytes, so that a page may be empty though
+    /// there are others; as many as there are if not said.
+    pub bytes: Option<usize>,
 }
 
 /// A page of a listing.

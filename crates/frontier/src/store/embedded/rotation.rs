@@ -1,9 +1,11 @@
 //! Whose turn it is: the queues of each collection by what they wait for.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use rustc_hash::FxHashMap;
 
+use crate::engine::InLine;
 use crate::entry::{CollectionId, QueueId};
 use crate::moment::Moment;
 
@@ -30,6 +32,16 @@ pub(super) struct Rota {
     pub(super) closed: BTreeSet<(Moment, QueueId)>,
     /// By (when the first entry is due, number).
     pub(super) asleep: BTreeSet<(u32, QueueId)>,
+}
+
+impl Rota {
+    /// The first that is open, of those that come after another.
+    pub(super) fn first_after(&self, after: Option<InLine>) -> Option<InLine> {
+        match after {
+            None => self.open.first().copied(),
+            Some(after) => self.open.range((Bound::Excluded(after), Bound::Unbounded)).next().copied(),
+        }
+    }
 }
 
 /// The queues of all collections.

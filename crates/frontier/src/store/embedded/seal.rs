@@ -40,9 +40,11 @@ fn file(folder: &Path) -> PathBuf {
 /// Notes how everything is, now that nothing more is written.
 pub(super) fn put(disk: &Disk, next_row: u64) -> Result<()> {
     let seal = || -> std::io::Result<()> {
-        let journals: std::io::Result<_> =
-            journals(disk.path())?.iter().map(|(_, path)| written(path)).collect();
-        let text = serde_json::to_vec(&Seal { next_row, journals: journals? })?;
+        let mut journals_now = Vec::new();
+        for (_, path) in journals(disk.path())? {
+            journals_now.extend(written(&path)?);
+        }
+        let text = serde_json::to_vec(&Seal { next_row, journals: journals_now })?;
         let mut file = File::create(file(disk.path()))?;
         file.write_all(&text)?;
         file.sync_all()
@@ -115,12 +117,17 @@ impl Written {
     }
 }
 
-/// What a journal holds now.
-fn written(path: &Path) -> std::io::Result<Written> {
-    let bytes = end(File::open(path)?)?;
-    let (bytes, hash) = hash(File::open(path)?.take(bytes))?;
+/// What a journal holds now; none if it is gone since it was listed, for it is not needed any more.
+fn written(path: &Path) -> std::io::Result<Option<Written>> {
+    let (file, again) = match (File::open(path), File::open(path)) {
+        (Ok(file), Ok(again)) => (file, again),
+        (Err(cause), _) | (_, Err(cause)) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+        (Err(cause), _) | (_, Err(cause)) => return Err(cause),
+    };
+    let bytes = end(file)?;
+    let (bytes, hash) = hash(again.take(bytes))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Written { name, bytes, hash })
+    Ok(Some(Written { name, bytes, hash }))
 }
 
 /// Where a journal ends: after the last byte before nothing but zeros.
@@ -147,5 +154,24 @@ fn hash(mut bytes: impl Read) -> std::io::Result<(u64, u64)> {
         }
         hasher.update(&block[..len]);
         count += len as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The database removes journals that it does not need any more whenever it likes, also while it is stopped.
+    #[test]
+    fn a_journal_that_is_gone_meanwhile_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1.jnl");
+        fs::write(&path, b"rows").unwrap();
+        assert_eq!(
+            written(&path).unwrap().map(|written| (written.name, written.bytes)),
+            Some(("1.jnl".into(), 4))
+        );
+        fs::remove_file(&path).unwrap();
+        assert!(written(&path).unwrap().is_none());
     }
 }

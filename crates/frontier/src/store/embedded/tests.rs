@@ -265,7 +265,7 @@ fn lease<T: Tx>(
     now: Moment,
 ) -> Result<String> {
     let stepping = tx.wake(now);
-    let Some(queue) = tx.next_queue(wanted, u64::MAX) else {
+    let Some((_, queue)) = tx.next_queue(wanted, None, u64::MAX) else {
         return Ok(format!("{stepping:?} {:?}", tx.outlook(wanted)));
     };
     let Some(entry) = tx.take(queue, oldest).or_else(|| tx.take(queue, false)) else {
@@ -319,8 +319,9 @@ fn look_at<T: Tx>(tx: &mut T, now: Moment) -> Result<String> {
     for collections in 0..8 {
         for key in [None, Some(0), Some(1), Some(2), Some(3)] {
             let wanted = wanted(collections, key);
-            let next = tx.next_queue(&wanted, u64::MAX);
-            seen.push(format!("{wanted:?} {next:?} {:?}", tx.outlook(&wanted)));
+            let next = tx.next_queue(&wanted, None, u64::MAX);
+            let second = next.and_then(|next| tx.next_queue(&wanted, Some(next), u64::MAX));
+            seen.push(format!("{wanted:?} {next:?} {second:?} {:?}", tx.outlook(&wanted)));
         }
     }
     for queue in tx.queues() {

@@ -9,7 +9,7 @@ use super::queue::Queue;
 use super::slots::{CHUNK, Slot};
 use super::undo::Deed;
 use crate::catalog::{Catalog, Kind};
-use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
+use crate::engine::{Counts, InLine, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight, next_turn};
@@ -317,14 +317,15 @@ impl Tx for Inner {
         self.steps.due(&self.slots, now).into_iter().map(EntryId).collect()
     }
 
-    fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
+    fn next_queue(&mut self, wanted: &Wanted, after: Option<InLine>, below: u64) -> Option<InLine> {
         let first = if let Some(key) = &wanted.key {
-            self.keyed(wanted, key).filter_map(Queue::in_line).min()
+            let in_line = self.keyed(wanted, key).filter_map(Queue::in_line);
+            in_line.filter(|in_line| Some(*in_line) > after).min()
         } else {
             let rotas = wanted.collections.iter().filter_map(|collection| self.rotation.rota(*collection));
-            rotas.filter_map(|rota| rota.open.first().copied()).min()
+            rotas.filter_map(|rota| rota.first_after(after)).min()
         };
-        first.filter(|(place, _)| *place < below).map(|(_, queue)| queue)
+        first.filter(|(place, _)| *place < below)
     }
 
     fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {

@@ -99,6 +99,7 @@ pub fn item((what, look): (u8, u8), now: Moment) -> Item {
         metadata: look.is_multiple_of(4).then(|| format!("{{\"look\":[\"{look}\"]}}")),
         source: look.is_multiple_of(7).then(|| url(look)),
         status: look.is_multiple_of(6).then_some(if look.is_multiple_of(12) { 404 } else { 200 }),
+        failed: look.is_multiple_of(9),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The questions of the engine.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::super::loaded::{Changes, EntryRow, HostRow, QueueRow, Text};
@@ -8,7 +9,7 @@ use super::super::numbers::Numbered;
 use super::super::wants::stretch_key;
 use super::{MOST_CLAIMS, UNKNOWN, View, key_of, sooner};
 use crate::catalog::Catalog;
-use crate::engine::{Counts, NewEntry, Outlook, Tx, Wanted, Within};
+use crate::engine::{Counts, InLine, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight, believed, next_turn};
@@ -355,14 +356,15 @@ impl Tx for View {
         self.loaded.stepping.clone().unwrap_or_default()
     }
 
-    fn next_queue(&mut self, wanted: &Wanted, below: u64) -> Option<QueueId> {
+    fn next_queue(&mut self, wanted: &Wanted, after: Option<InLine>, below: u64) -> Option<InLine> {
         self.line_up();
         let is_next = |(_, queue): &&(u64, QueueId)| {
             self.is_wanted(wanted, *queue)
                 && self.opens(*queue).is_open(self.now)
                 && self.first_by_priority(*queue).is_some()
         };
-        let line = self.line.iter().flat_map(|line| &line.order);
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let line = self.line.iter().flat_map(|line| line.order.range((from, Bound::Unbounded)));
         let next = line.take_while(|(place, _)| *place < below).find(is_next).copied();
         let claims = self.loaded.claims.as_ref();
         let is_sure = claims.is_some_and(|claims| {
@@ -374,7 +376,7 @@ impl Tx for View {
             self.wants().claims = Some((wanted.clone(), (asked * 2).max(wanted.most).min(MOST_CLAIMS)));
             return None;
         }
-        next.map(|(_, queue)| queue)
+        next
     }
 
     fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {
