@@ -5,11 +5,9 @@
 mod common;
 mod web;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use forager_site::{Answer, Asked, Host, Site, listing};
 use serde_json::json;
-use web::{Field, Started, page, wait_until};
+use web::{Field, page};
 
 const HOST: &str = "a.test";
 const OTHER: &str = "other.test";
@@ -132,41 +130,4 @@ fn one_at_an_address_that_is_refused_is_not_asked_for() {
     let ran = field.run(&command);
     assert_eq!(ran.status, 4, "{ran:?}");
     assert!(field.seen().is_empty());
-}
-
-#[test]
-fn whether_dates_are_right_is_learned_while_it_runs() {
-    for (name, changes) in [("honest", true), ("a liar", false)] {
-        let asked = AtomicUsize::new(0);
-        let one = move |_: &Asked<'_>| {
-            let number = if changes { asked.fetch_add(1, Ordering::SeqCst) } else { 0 };
-            Answer::html(format!("<main><p>This is edition number {number} of all our news.</p></main>"))
-        };
-        let host = Host::new(HOST)
-            .page("/", page("Home", &[]))
-            .made("/one", one)
-            .made("/robots.txt", |asked| Answer::text(format!("Sitemap: {}\n", asked.url(HOST, "/map.xml"))))
-            .made("/map.xml", |asked: &Asked<'_>| {
-                Answer::xml(listing::sitemap([(asked.url(HOST, "/one"), Some(jiff::Timestamp::now()))]))
-            });
-        let field = Field::new(Site::new().host(host));
-        let text = std::fs::read_to_string(field.file("forager.toml")).unwrap();
-        let start = field.url(HOST, "/");
-        let lines = format!(
-            "[[collections]]\nid = \"c\"\n[[profiles]]\nid = \"p\"\ncollection = \"c\"\nscope = \"host\"\nevery = \"1s\"\n\
-             [[seeds]]\nurl = {start:?}\nprofiles = [\"p\"]\n"
-        );
-        std::fs::write(field.file("forager.toml"), format!("{text}\n{lines}")).unwrap();
-        let run = Started::new(&mut field.queue.command(&["run", "--quiet"]));
-        wait_until("some editions", || field.counts(HOST).get("/one").is_some_and(|count| *count >= 8));
-        run.signal("TERM");
-        assert_eq!(run.end().status, 11, "{name}");
-        let hosts = field.run(&["queue", "hosts", "--json"]).good_rows();
-        let dates = &hosts[0]["sitemapDates"];
-        let (right, wrong) = (dates["right"].as_u64().unwrap(), dates["wrong"].as_u64().unwrap());
-        assert!(
-            if changes { right >= 2 && wrong == 0 } else { wrong >= 2 && right == 0 },
-            "{name}: {hosts:?}"
-        );
-    }
 }
