@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use deadpool_postgres::PoolError;
 
+use super::alone::Tries;
 use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost};
 use super::loaded::Loaded;
 use super::numbers::Taken;
@@ -48,6 +49,8 @@ pub(super) struct Attempt {
     /// Failures in a row that time may mend.
     pub(super) failures: u32,
     pub(super) since: Option<std::time::Instant>,
+    /// How often it tried to be alone.
+    pub(super) alone: Tries,
 }
 
 /// What a call asks for that knows nothing yet, by the catalog that it was asked with.
@@ -142,10 +145,11 @@ impl Postgres {
         call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
         (first, numbers): (First, &mut Taken<'_>),
     ) -> Result<(View, R), Failure> {
+        let alone = attempt.is_alone.then(|| attempt.alone.next());
         let (known, upcoming) = if first.wants.wake {
-            self.begin_awake(session, now, attempt.is_alone).await?
+            self.begin_awake(session, now, alone).await?
         } else {
-            (self.begin(session, attempt.is_alone).await?, Upcoming::default())
+            (self.begin(session, alone).await?, Upcoming::default())
         };
         let how = Call {
             settings: &self.settings,
@@ -242,6 +246,7 @@ impl Postgres {
                 attempt.is_alone = true;
                 Ok(())
             }
+            Failure::NotYetAlone => self.shared.let_others_through(attempt).await,
             Failure::OthersAreAtIt => {
                 attempt.waits += 1;
                 Ok(())

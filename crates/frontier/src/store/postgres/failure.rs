@@ -23,6 +23,8 @@ pub(super) enum Failure {
     NotLocked(BTreeSet<HostId>),
     /// The call changes what only one at a time may.
     NotAlone,
+    /// The call has to be alone, and others were still there.
+    NotYetAlone,
     /// Others hold all that could be claimed.
     OthersAreAtIt,
     /// What the call changes was changed at a later time.
@@ -81,6 +83,11 @@ pub(super) fn is_about_tables(cause: &PgError) -> bool {
 /// Whether a statement took too long, most often because somebody else holds what it needs: nothing of it was done.
 pub(super) fn is_late(cause: &PgError) -> bool {
     cause.code() == Some(&SqlState::QUERY_CANCELED)
+}
+
+/// Whether a lock was not to be had in the time that was given for it.
+pub(super) fn is_locked(cause: &PgError) -> bool {
+    cause.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
 /// Whether others got in the way, so that it may work the next time.

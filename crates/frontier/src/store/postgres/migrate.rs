@@ -2,7 +2,9 @@
 
 use tokio_postgres::types::Type;
 
-use super::failure::{Failure, to_error};
+use super::alone::Alone;
+use super::call::Attempt;
+use super::failure::{Failure, is_locked, to_error};
 use super::session::{Session, quoted};
 use super::shared::Shared;
 use crate::error::{Error, Result};
@@ -38,6 +40,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(5, "tasks"),
     migration!(6, "steering"),
     migration!(7, "line"),
+    migration!(8, "seeds"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.
@@ -107,25 +110,35 @@ impl Shared {
     /// Takes all steps up to a version, forwards or backwards, each in a transaction of its own and by one process at
     /// a time. Returns those that it took.
     pub(super) async fn migrate(&self, target: i32) -> Result<Vec<Migration>> {
-        let mut taken = Vec::new();
+        let (mut taken, mut attempt) = (Vec::new(), Attempt::default());
         loop {
             let mut session = self.session().await.map_err(to_error)?;
-            match self.step(&mut session, target).await.map_err(to_error)? {
-                Some(migration) => taken.push(migration),
-                None => return Ok(taken),
+            match self.step(&mut session, target, attempt.alone.next()).await {
+                Ok(Some(migration)) => taken.push(migration),
+                Ok(None) => return Ok(taken),
+                Err(Failure::NotYetAlone) => {
+                    drop(session);
+                    self.let_others_through(&mut attempt).await?;
+                }
+                Err(failure) => return Err(to_error(failure)),
             }
         }
     }
 
-    async fn step(&self, session: &mut Session, target: i32) -> Result<Option<Migration>, Failure> {
+    async fn step(
+        &self,
+        session: &mut Session,
+        target: i32,
+        alone: Alone,
+    ) -> Result<Option<Migration>, Failure> {
         const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
         const LAST: &str = "SELECT coalesce(max(version), 0) FROM @migrations";
         const DONE: &str = "INSERT INTO @migrations (version, name) VALUES ($1, $2)";
         const UNDONE: &str = "DELETE FROM @migrations WHERE version = $1";
-        session.begin(std::time::Duration::from_hours(1), []).await?;
-        for what in ["calls", "migrations"] {
-            session.query(ALONE, &[(&self.lock_key(what), Type::INT8)]).await?;
-        }
+        let begun =
+            session.begin(std::time::Duration::from_hours(1), alone.lock(self.lock_key("calls"))).await;
+        begun.map_err(|cause| if is_locked(&cause) { Failure::NotYetAlone } else { cause.into() })?;
+        session.query(ALONE, &[(&self.lock_key("migrations"), Type::INT8)]).await?;
         let (has_schema, has_table) = self.is_there(session).await?;
         if target == 0 && !has_table {
             session.roll_back().await?;
