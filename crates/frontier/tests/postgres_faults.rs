@@ -15,6 +15,7 @@ use common::heard::{self, Heard, said_by};
 use common::postgres::{Cluster, InSchema, apart, client, new_database, script, sql};
 use common::setting;
 use common::shop::{Clock as _, Floor, Local, audit, begin, lives, see, start};
+use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::host::Setting;
 use forager_frontier::verbs::{HostChange, LeaseRequest, Link, Page};
 use forager_frontier::{Frontier, Postgres, PostgresOptions, Settings};
@@ -360,6 +361,26 @@ fn a_server_that_only_reads_is_waited_for() {
         assert_eq!(call.await.unwrap().unwrap().len(), 1);
         schema.is_sound().await;
     });
+}
+
+/// Whoever gives up on such a server knows what became of the call: it said no before anything was to be committed.
+#[test]
+fn a_server_that_only_reads_has_changed_nothing() {
+    let url = new_database();
+    let mut schema = InSchema::at(&url);
+    schema.options.patience = Duration::ZERO;
+    let only_reads = "DO $$ BEGIN EXECUTE \
+        format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$";
+    apart({
+        let url = url.clone();
+        async move { sql(&url, only_reads).await }
+    });
+    let store = schema.connect(Settings::default());
+    let error = apart(async move {
+        let plain = Change::AddCollection(CollectionSpec::new("c", Kind::Plain));
+        store.configure(&[plain], start().timestamp()).await.unwrap_err().to_string()
+    });
+    assert!(error.contains("read-only transaction") && !error.contains("not known"), "{error}");
 }
 
 #[test]

@@ -273,3 +273,12 @@ fn names_and_switches_in_the_address_are_checked() {
     let error = PostgresSchema::connect(&server(), options).unwrap_err().to_string();
     assert!(error.contains("statement_timeout: "), "{error}");
 }
+
+#[test]
+fn values_in_the_address_are_read_as_they_are_written_there() {
+    let url = format!("{}&schema=%66or%61ger&connections=%33", server());
+    assert_eq!(PostgresSchema::connect(&url, PostgresOptions::default()).unwrap().name(), "forager");
+    let url = "postgres://ann@127.0.0.1/crawl?sslmode=require&sslrootcert=%2Fno%20where%2Fca.pem";
+    let error = PostgresSchema::connect(url, PostgresOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("/no where/ca.pem"), "{error}");
+}

@@ -97,8 +97,11 @@ impl Postgres {
         }
         let receipt = self.receipts.take();
         let is_news = match flush::flush(&mut session, &view, &BTreeSet::new(), Some(&receipt)).await {
-            Err(failure) if !failure.is_loss() => {
-                session.roll_back().await?;
+            Err(failure) if !matches!(failure, Failure::Unheard(_)) => {
+                // Nobody asked for a commit.
+                if !failure.is_loss() {
+                    session.roll_back().await?;
+                }
                 return Err(failure);
             }
             flushed => {
@@ -260,19 +263,23 @@ impl Postgres {
                 attempt.failures += 1;
                 Ok(())
             }
-            Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) if is_lost(&cause) => {
+            Failure::Database(cause) | Failure::Unheard(cause) | Failure::Pool(PoolError::Backend(cause))
+                if is_lost(&cause) =>
+            {
                 self.shared.pause(attempt, &describe(&cause)).await
             }
             Failure::Database(cause) if is_late(&cause) => {
                 self.shared.pause(attempt, &describe(&cause)).await
             }
-            Failure::Database(cause) => {
+            Failure::Database(cause) | Failure::Unheard(cause) => {
                 if is_about_tables(&cause) {
                     // Another version of the program may have changed them meanwhile.
-                    self.shared.ensure_migrated().await?;
+                    let found = self.shared.version().await?;
+                    self.shared.ensure_known(found).map_err(|problem| Error::Database { problem })?;
                 }
                 Err(Error::Database { problem: describe(&cause) })
             }
+            Failure::Pool(PoolError::Backend(cause)) => Err(Error::Database { problem: describe(&cause) }),
             Failure::Pool(cause) => Err(Error::Database { problem: cause.to_string() }),
         }
     }

@@ -29,7 +29,9 @@ pub(super) enum Failure {
     OthersAreAtIt,
     /// What the call changes was changed at a later time.
     Behind(Moment),
-    /// The connection was lost while a transaction was being committed.
+    /// The connection was lost while a transaction was being committed, for this reason.
+    Unheard(PgError),
+    /// That transaction was not committed.
     Unsure,
     /// The call itself failed.
     Call(Error),
@@ -103,9 +105,28 @@ pub(super) fn is_conflict(cause: &PgError) -> bool {
     })
 }
 
+/// Whether it is about how the database was set up, or how it is called: trying again changes nothing.
+fn is_about_setup(cause: &PgError) -> bool {
+    cause.code().is_some_and(|code| {
+        code.code().starts_with("28")
+            || [SqlState::INVALID_CATALOG_NAME, SqlState::INSUFFICIENT_PRIVILEGE].contains(code)
+    })
+}
+
+/// Whether a statement that was prepared is not to be had at this connection, or another one is.
+fn is_about_prepared(cause: &PgError) -> bool {
+    cause.code().is_some_and(|code| {
+        [SqlState::DUPLICATE_PSTATEMENT, SqlState::INVALID_SQL_STATEMENT_NAME].contains(code)
+    })
+}
+
 /// What a database says, in one line.
 pub(super) fn describe(cause: &PgError) -> String {
     match cause.as_db_error() {
+        Some(said) if is_about_prepared(cause) => format!(
+            "{}; behind a pooler that lends connections for single transactions, put prepare=false&listen=false into its address",
+            said.message()
+        ),
         Some(said) => match said.detail() {
             Some(detail) => format!("{} ({detail})", said.message()),
             None => said.message().to_owned(),
@@ -121,11 +142,21 @@ pub(super) fn describe(cause: &PgError) -> String {
     }
 }
 
+/// A database that cannot be used as it is, which trying again does not change.
+pub(super) fn unfit(problem: &str) -> Error {
+    Error::Configuration(format!("the database: {problem}"))
+}
+
+/// Why something failed that is no call: it is done when a program starts, or at somebody's word.
 pub(super) fn to_error(failure: Failure) -> Error {
     let problem = match failure {
         Failure::Call(error) => return error,
         Failure::Damaged(problem) => problem,
-        Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => describe(&cause),
+        Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => {
+            let problem = describe(&cause);
+            return if is_about_setup(&cause) { unfit(&problem) } else { Error::Database { problem } };
+        }
+        Failure::Pool(cause) => cause.to_string(),
         other => format!("{other:?}"),
     };
     Error::Database { problem }

@@ -4,10 +4,10 @@ use tokio_postgres::types::Type;
 
 use super::alone::Alone;
 use super::call::Attempt;
-use super::failure::{Failure, is_locked, to_error};
+use super::failure::{Failure, is_locked, to_error, unfit};
 use super::session::{Session, quoted};
 use super::shared::Shared;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// One step of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,24 +60,26 @@ pub struct Applied {
 impl Shared {
     /// Refuses a schema that this program does not know, or that is not there yet.
     pub(super) async fn ensure_migrated(&self) -> Result<()> {
-        let applied = self.applied().await?;
-        self.ensure_known(applied.last().map_or(0, |last| last.version))
+        self.ensure_known(self.version().await?).map_err(|problem| unfit(&problem))
     }
 
-    /// Refuses a schema that has taken other steps than this program knows.
-    pub(super) fn ensure_known(&self, found: i32) -> Result<()> {
+    /// The last step that the schema has taken; 0 if none.
+    pub(super) async fn version(&self) -> Result<i32> {
+        Ok(self.applied().await?.last().map_or(0, |last| last.version))
+    }
+
+    /// Refuses a schema that has taken other steps than this program knows, and says why.
+    pub(super) fn ensure_known(&self, found: i32) -> Result<(), String> {
         let (schema, known) = (&self.options.schema, newest());
         match found.cmp(&known) {
             std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Less if found == 0 => Err(Error::Database {
-                problem: format!("there is nothing in the schema {schema:?} yet; run `forager db migrate`"),
-            }),
-            std::cmp::Ordering::Less => Err(Error::Database {
-                problem: format!(
-                    "the schema {schema:?} has version {found}, and this program needs {known}; run `forager db migrate`"
-                ),
-            }),
-            std::cmp::Ordering::Greater => Err(Error::Database { problem: self.is_newer(found) }),
+            std::cmp::Ordering::Less if found == 0 => {
+                Err(format!("there is nothing in the schema {schema:?} yet; run `forager db migrate`"))
+            }
+            std::cmp::Ordering::Less => Err(format!(
+                "the schema {schema:?} has version {found}, and this program needs {known}; run `forager db migrate`"
+            )),
+            std::cmp::Ordering::Greater => Err(self.is_newer(found)),
         }
     }
 
@@ -148,7 +150,7 @@ impl Shared {
         let rows = session.query(LAST, &[]).await?;
         let last: i32 = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
         if last > newest() {
-            return Err(Failure::Damaged(self.is_newer(last)));
+            return Err(Failure::Call(unfit(&self.is_newer(last))));
         }
         let step = match last.cmp(&target) {
             std::cmp::Ordering::Equal => None,
