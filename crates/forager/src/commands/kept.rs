@@ -71,7 +71,8 @@ impl Of {
 /// A line: a value, or a part of one that the next line goes on with.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
-    kept: Of,
+    #[serde(rename = "kept")]
+    of: Of,
     value: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     more: bool,
@@ -124,7 +125,7 @@ fn lines(of: &Of, value: &str) -> impl Iterator<Item = Kept> {
         let all = rest.take()?;
         let (part, after) = all.split_at(all.floor_char_boundary(PART));
         rest = Some(after).filter(|after| !after.is_empty());
-        Some(Kept { kept: of.clone(), value: part.to_owned(), more: rest.is_some() })
+        Some(Kept { of: of.clone(), value: part.to_owned(), more: rest.is_some() })
     })
 }
 
@@ -139,7 +140,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Takes in a line of a collection.
     pub(super) fn take(&mut self, line: Kept, collection: &str) -> Result<(), BadLine> {
-        let Kept { kept, value, more } = line;
+        let Kept { of: kept, value, more } = line;
         let begun = self.part.take().filter(|(of, _)| *of == kept);
         let bytes = kept.read(&value).filter(|_| kept.is_sound());
         let Some(bytes) = bytes else { return Err(BadLine::whole("nothing like this is ever kept")) };

@@ -175,14 +175,10 @@ impl Postgres {
             SELECT m.version FROM @migrations m ORDER BY m.version DESC LIMIT 1) m";
         // One after the other at the server: all is read when the lock is there.
         let key = self.shared.lock_key("calls");
-        let (lock, timeout) = match alone {
-            // Nobody else can do anything meanwhile, but what is done may be about all there is.
-            Some(alone) => (alone.lock(key), ALONE_TIMEOUT),
-            None => {
-                let lock = Statement::new(SHARED).with(key, Type::INT8);
-                (vec![lock], self.shared.options.statement_timeout)
-            }
-        };
+        let shared = || vec![Statement::new(SHARED).with(key, Type::INT8)];
+        let lock = alone.map_or_else(shared, |alone| alone.lock(key));
+        // Who is alone keeps all others, but what is done may be about all there is.
+        let timeout = if alone.is_some() { ALONE_TIMEOUT } else { self.shared.options.statement_timeout };
         let before = lock.len();
         let first = lock.into_iter().chain([Statement::new(VERSION)]).chain(asked);
         let answers = session.begin(timeout, first).await;

@@ -40,9 +40,10 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    /// The wait of the next try: a little longer each time, for one that is cut short has kept others for nothing.
+    /// The wait of the next try: longer each time, for one that is cut short has kept others for nothing, and where all
+    /// calls are long none would ever be enough.
     pub(super) fn next(&self) -> Alone {
-        Alone { wait: Duration::from_millis(125 << self.count.min(3)) }
+        Alone { wait: Duration::from_millis(125 << self.count.min(5)) }
     }
 }
 
