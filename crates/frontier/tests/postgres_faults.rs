@@ -383,6 +383,25 @@ fn a_server_that_only_reads_has_changed_nothing() {
     assert!(error.contains("read-only transaction") && !error.contains("not known"), "{error}");
 }
 
+/// The server of the tests is removed with all that it wrote, also when they fail.
+#[test]
+fn a_throw_away_server_is_gone_after_a_failure() {
+    let folder = std::env::temp_dir().join(format!("forager-away-{:016x}", rand::random::<u64>()));
+    std::fs::create_dir(&folder).unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres");
+    let there = "echo $FORAGER_TEST_POSTGRES; ls $TMPDIR; exit 3";
+    let output = Command::new(path).args(["run", "sh", "-c", there]).env("TMPDIR", &folder).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let (url, folders) = said.split_once('\n').unwrap();
+    assert!(folders.contains("forager-postgres."), "it was there: {said}");
+    assert_eq!(output.status.code(), Some(3), "the status is that of the command");
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name == "forager-install.lock"), "{left:?}");
+    let port: u16 = url.split(':').nth(2).unwrap().split('/').next().unwrap().parse().unwrap();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "nobody answers any more");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn a_server_that_stays_away_is_not_waited_for_for_ever() {
     let cluster = Cluster::start();
