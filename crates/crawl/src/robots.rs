@@ -28,6 +28,7 @@ use kept::kept;
 pub(crate) use kept::{CameTo, Label, names};
 use unlogged::Unlogged;
 
+pub use delays::delays_key;
 pub use kept::{Word, file_key, known, note_key, origin, robots_url};
 
 /// How many redirects of robots.txt are followed.

@@ -17,6 +17,7 @@ mod host;
 mod import;
 mod init;
 mod job;
+mod kept;
 mod lease;
 mod look;
 mod man;

@@ -432,6 +432,19 @@ fn the_queries_of_the_document_work() {
     assert_eq!(queries.len(), 7, "{queries:?}");
     let answers: Vec<Vec<Vec<String>>> = queries.iter().map(|query| schema.sql(query)).collect();
     assert_eq!(answers[0], [["news", "5", "0", "0", "0"]], "what each collection has");
+    assert_eq!(answers[1], [["2024-06-15 08:00:00+00"]], "how late the queue is: nobody came to one host");
+    assert_eq!(answers[2], [["2", "0", "0"]], "queues that can be claimed");
     assert_eq!(answers[3], [["0", "0"]], "leases");
     assert!(!answers[6].is_empty(), "who is connected");
+    // A page that is due again after a day, at which nobody has looked since.
+    let schema = Schema::new();
+    schema.good(&["collection", "add", "news"]);
+    schema.good(&["profile", "add", "daily", "--collection", "news", "--every", "24h"]);
+    schema.good(&["seed", "add", "https://paper.example/", "--profile", "daily"]);
+    schema.good(&["collection", "start", "news"]);
+    let report = json!({"token": schema.good(&["lease"])[0]["token"], "status": 200});
+    schema.run(&["complete"], report.to_string()).good_rows();
+    assert_eq!(schema.sql("SELECT count(*) FROM entries WHERE ready"), [["0"]], "it was not due then");
+    assert_eq!(schema.sql(queries[1]), [["2024-06-16 08:00:00+00"]], "a day later");
+    assert_eq!(schema.sql(queries[2]), [["1", "0", "0"]]);
 }

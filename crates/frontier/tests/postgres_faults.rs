@@ -15,6 +15,7 @@ use common::heard::{self, Heard, said_by};
 use common::postgres::{Cluster, InSchema, apart, client, new_database, script, sql};
 use common::setting;
 use common::shop::{Clock as _, Floor, Local, audit, begin, lives, see, start};
+use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::host::Setting;
 use forager_frontier::verbs::{HostChange, LeaseRequest, Link, Page};
 use forager_frontier::{Frontier, Postgres, PostgresOptions, Settings};
@@ -360,6 +361,45 @@ fn a_server_that_only_reads_is_waited_for() {
         assert_eq!(call.await.unwrap().unwrap().len(), 1);
         schema.is_sound().await;
     });
+}
+
+/// Whoever gives up on such a server knows what became of the call: it said no before anything was to be committed.
+#[test]
+fn a_server_that_only_reads_has_changed_nothing() {
+    let url = new_database();
+    let mut schema = InSchema::at(&url);
+    schema.options.patience = Duration::ZERO;
+    let only_reads = "DO $$ BEGIN EXECUTE \
+        format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$";
+    apart({
+        let url = url.clone();
+        async move { sql(&url, only_reads).await }
+    });
+    let store = schema.connect(Settings::default());
+    let error = apart(async move {
+        let plain = Change::AddCollection(CollectionSpec::new("c", Kind::Plain));
+        store.configure(&[plain], start().timestamp()).await.unwrap_err().to_string()
+    });
+    assert!(error.contains("read-only transaction") && !error.contains("not known"), "{error}");
+}
+
+/// The server of the tests is removed with all that it wrote, also when they fail.
+#[test]
+fn a_throw_away_server_is_gone_after_a_failure() {
+    let folder = std::env::temp_dir().join(format!("forager-away-{:016x}", rand::random::<u64>()));
+    std::fs::create_dir(&folder).unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres");
+    let there = "echo $FORAGER_TEST_POSTGRES; ls $TMPDIR; exit 3";
+    let output = Command::new(path).args(["run", "sh", "-c", there]).env("TMPDIR", &folder).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let (url, folders) = said.split_once('\n').unwrap();
+    assert!(folders.contains("forager-postgres."), "it was there: {said}");
+    assert_eq!(output.status.code(), Some(3), "the status is that of the command");
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name == "forager-install.lock"), "{left:?}");
+    let port: u16 = url.split(':').nth(2).unwrap().split('/').next().unwrap().parse().unwrap();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "nobody answers any more");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -522,3 +522,32 @@ async fn what_sql_cannot_do_is_refused_in_plain_words() {
     beside.sql.batch_execute("DELETE FROM pages WHERE path = '/loose'").await.unwrap();
     beside.is_sound().await;
 }
+
+/// What the document shows does what it says, from the first line to the last.
+#[tokio::test]
+async fn the_examples_of_the_document_work() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sql.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let blocks: Vec<&str> =
+        document.split("```sql\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    let [search_path, adding, priorities, steering] = blocks[..] else { panic!("{blocks:?}") };
+    assert!(search_path.starts_with("SET search_path TO"), "{search_path}");
+    let beside = Beside::new().await;
+    beside.start("acme.example", HOME, Order::Hierarchy).await;
+    beside.add("acme.example", "acme.example", "/tag/a", ("sitemap", None)).await;
+    let pages = "FROM tasks JOIN pages USING (id, path) ORDER BY path";
+    let seen = "path, source_type, source_url, priority_score";
+    for _ in 0..2 {
+        // Twice, for it may be there already.
+        beside.sql.batch_execute(adding).await.unwrap();
+        assert_eq!(
+            beside.told(seen, pages).await,
+            ["/ seed 1.000", "/shop link https://acme.example/ 0.800", "/tag/a sitemap 0.500"]
+        );
+    }
+    beside.sql.batch_execute(priorities).await.unwrap();
+    assert_eq!(beside.told("path, priority_score", pages).await, ["/ 1.000", "/shop 0.900", "/tag/a 0.500"]);
+    beside.sql.batch_execute(steering).await.unwrap();
+    assert_eq!(beside.told("status, total_pages", "FROM jobs").await, ["paused 2"]);
+    beside.is_sound().await;
+}

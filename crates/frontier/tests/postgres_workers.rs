@@ -347,46 +347,140 @@ fn a_claim_over_some_collections_finds_what_is_free_in_each() {
 }
 
 /// A page has a link that is known and one that is new. While it waits for their host, somebody raises the one that is known,
-/// of which it would change another thing: how deep it lies.
+/// or takes it, and the page would change another thing of it: how deep it lies.
 #[test]
 fn what_others_change_while_a_call_waits_for_a_host_is_not_lost() {
+    const RAISE: &str = "UPDATE @.entries SET priority = 900 WHERE url LIKE '%/known'";
+    const TAKE: &str = "UPDATE @.entries SET state = 1, ready = false, token = nextval('@.tokens'), leased_from = $, \
+            leased_until = $ + 300000 WHERE url LIKE '%/known'; \
+        UPDATE @.queues SET queued = queued - 1, leased = leased + 1; \
+        UPDATE @.counters SET queued = queued - 1, leased = leased + 1 \
+            WHERE shard = (SELECT min(shard) FROM @.counters)";
+    let home = || Some("https://h0.example/".to_owned());
+    // A page that is no entry names its seed, and nothing of it has the host locked before.
+    let from_entry = Page { source: home(), ..Page::default() };
+    let from_seed = Page { seed: home(), ..Page::default() };
+    let cases = [
+        (&from_entry, RAISE, "900 at depth 1, state 0, false"),
+        (&from_entry, TAKE, "0 at depth 1, state 1, true"),
+        (&from_seed, RAISE, "900 at depth 1, state 0, false"),
+        (&from_seed, TAKE, "0 at depth 1, state 1, true"),
+    ];
+    for (found_on, change, expected) in cases {
+        let found_on = Page { collection: "job".into(), ..found_on.clone() };
+        apart(async move { changed_while_waiting(found_on, change, expected).await });
+    }
+}
+
+async fn changed_while_waiting(found_on: Page, change: &str, expected: &str) {
     let url = new_database();
     let schema = InSchema::at(&url);
     let store = Arc::new(schema.connect(impolite()));
-    apart(async move {
-        let now = start().timestamp();
-        let address = |path: &str| format!("https://h0.example/{path}");
-        let page = |source: &str, links: &[&str]| Page {
-            collection: "job".into(),
-            source: Some(address(source)),
-            links: links.iter().map(|path| Link { url: address(path), ..Link::default() }).collect(),
-            ..Page::default()
-        };
-        let profile = Profile { order: Order::Fifo, ..Profile::new("", "") };
-        let job = NewJob { id: "job".into(), urls: vec![address("")], profile, limits: Limits::default() };
-        store.start_job(&job, now).await.unwrap();
-        store.discover(&[page("", &["1"])], now).await.unwrap();
-        store.discover(&[page("1", &["known"])], now).await.unwrap();
-        let within = |statement: &str| statement.replace('@', &schema.options.schema);
-        let stands =
-            within("SELECT priority || ' at depth ' || depth FROM @.entries WHERE url LIKE '%/known'");
-        assert_eq!(sql(&url, &stands).await, ["0 at depth 2"]);
-        let holder = client(&url).await;
-        let hold = "BEGIN; SELECT 1 FROM @.hosts WHERE key = 'h0.example' FOR UPDATE; \
-            UPDATE @.entries SET priority = 900 WHERE url LIKE '%/known'";
-        holder.batch_execute(&within(hold)).await.unwrap();
-        let waiting = tokio::spawn({
-            let (store, page) = (store.clone(), page("", &["known", "new"]));
-            async move { store.discover(&[page], now).await.unwrap() }
+    let now = start().timestamp();
+    let address = |path: &str| format!("https://h0.example/{path}");
+    let links =
+        |paths: &[&str]| paths.iter().map(|path| Link { url: address(path), ..Link::default() }).collect();
+    let page = |source: &str, link: &str| Page {
+        collection: "job".into(),
+        source: Some(address(source)),
+        links: links(&[link]),
+        ..Page::default()
+    };
+    let profile = Profile { order: Order::Fifo, ..Profile::new("", "") };
+    let job = NewJob { id: "job".into(), urls: vec![address("")], profile, limits: Limits::default() };
+    store.start_job(&job, now).await.unwrap();
+    store.discover(&[page("", "1")], now).await.unwrap();
+    store.discover(&[page("1", "known")], now).await.unwrap();
+    let within = |statement: &str| {
+        statement.replace('@', &schema.options.schema).replace('$', &now.as_millisecond().to_string())
+    };
+    let stands = within(
+        "SELECT priority || ' at depth ' || depth || ', state ' || state || ', ' || (token IS NOT NULL)::text \
+         FROM @.entries WHERE url LIKE '%/known'",
+    );
+    assert_eq!(sql(&url, &stands).await, ["0 at depth 2, state 0, false"]);
+    let holder = client(&url).await;
+    let hold = format!("BEGIN; SELECT 1 FROM @.hosts WHERE key = 'h0.example' FOR UPDATE; {change}");
+    holder.batch_execute(&within(&hold)).await.unwrap();
+    let waiting = tokio::spawn({
+        let (store, page) = (store.clone(), Page { links: links(&["known", "new"]), ..found_on.clone() });
+        async move { store.discover(&[page], now).await.unwrap() }
+    });
+    let waits = "SELECT count(*) FROM pg_stat_activity \
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while sql(&url, waits).await != ["1"] {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    holder.batch_execute("COMMIT").await.unwrap();
+    waiting.await.unwrap();
+    assert_eq!(sql(&url, &stands).await, [expected], "{change} found on {found_on:?}");
+    schema.is_sound().await;
+}
+
+/// Somebody has a transaction open that raises a page, and one who has to be alone waits for its end: by SQL, or through
+/// Forager. All others go on.
+#[test]
+fn who_waits_to_be_alone_keeps_nobody_else() {
+    use std::time::Duration;
+    for by_sql in [false, true] {
+        let url = new_database();
+        let schema = InSchema::at(&url);
+        let [store, other] = [impolite(), impolite()].map(|settings| Arc::new(schema.connect(settings)));
+        apart(async move {
+            let now = start().timestamp();
+            for name in ["a", "b", "c"] {
+                let urls = vec![format!("https://{name}.example/")];
+                let profile = Profile::new("", "");
+                let job = NewJob { id: name.into(), urls, profile, limits: Limits::default() };
+                store.start_job(&job, now).await.unwrap();
+            }
+            let [holder, steers] = [client(&url).await, client(&url).await];
+            let within = format!("SET search_path TO {}", schema.options.schema);
+            for client in [&holder, &steers] {
+                client.batch_execute(&within).await.unwrap();
+            }
+            let raise = "BEGIN; SELECT hold_host(domain_id) FROM jobs WHERE id = 'a'";
+            holder.batch_execute(raise).await.unwrap();
+            let waiting = tokio::spawn(async move {
+                if by_sql {
+                    steers.batch_execute("UPDATE jobs SET status = 'paused' WHERE id = 'b'").await.unwrap();
+                } else {
+                    other.steer_job("b", forager_frontier::verbs::Steer::Pause, now).await.unwrap();
+                }
+            });
+            // Often enough to meet the one who waits, who is in line half of the time.
+            let deadline = std::time::Instant::now() + Duration::from_secs(4);
+            while std::time::Instant::now() < deadline {
+                let one = LeaseRequest { max: 1, collection: Some("c".into()), ..LeaseRequest::default() };
+                let leased = tokio::time::timeout(Duration::from_secs(3), store.lease(&one, now)).await;
+                let leased = leased.expect("others go on").unwrap().leased;
+                if let Some(leased) = leased.first() {
+                    store.release(&[leased.token], now).await.unwrap();
+                }
+            }
+            assert!(!waiting.is_finished(), "it is not alone yet");
+            holder.batch_execute("ROLLBACK").await.unwrap();
+            waiting.await.unwrap();
+            let paused = format!("SELECT status FROM {}.jobs WHERE id = 'b'", schema.options.schema);
+            assert_eq!(sql(&url, &paused).await, ["paused"], "by SQL: {by_sql}");
         });
-        let waits = "SELECT count(*) FROM pg_stat_activity \
-            WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        while sql(&url, waits).await != ["1"] {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        holder.batch_execute("COMMIT").await.unwrap();
-        waiting.await.unwrap();
-        assert_eq!(sql(&url, &stands).await, ["900 at depth 1"]);
-        schema.is_sound().await;
+    }
+}
+
+#[test]
+fn who_cannot_be_alone_says_so_in_the_end() {
+    let url = new_database();
+    let mut schema = InSchema::at(&url);
+    schema.options.patience = std::time::Duration::ZERO;
+    schema.options.statement_timeout = std::time::Duration::from_millis(500);
+    let store = schema.connect(impolite());
+    apart(async move {
+        let holder = client(&url).await;
+        let hold =
+            format!("BEGIN; SELECT pg_advisory_xact_lock_shared({}.calls_lock())", schema.options.schema);
+        holder.batch_execute(&hold).await.unwrap();
+        let plain = Change::AddCollection(CollectionSpec::new("c", Kind::Plain));
+        let refused = store.configure(&[plain], start().timestamp()).await.unwrap_err().to_string();
+        assert!(refused.contains("this has to be done alone"), "{refused}");
     });
 }

@@ -204,9 +204,9 @@ mod tests {
     fn a_stream_holds_so_much_and_no_more() {
         let cases = [
             ("nothing yet", (0, 0, 0), true),
-            ("a little", (1, 19_999, (8 << 20) - 1), true),
+            ("a little", (1, 1_999, (8 << 20) - 1), true),
             ("as many messages as may be", (2, 0, 0), false),
-            ("as many items", (1, 20_000, 0), false),
+            ("as many items", (1, 2_000, 0), false),
             ("as many bytes", (1, 1, 8 << 20), false),
         ];
         for (name, (messages, items, bytes), want) in cases {
@@ -253,7 +253,9 @@ mod tests {
 
     #[test]
     fn a_fetch_without_an_answer_failed() {
-        let cases: [(&str, &[(&str, &str)], (Option<u16>, bool)); 6] = [
+        /// What is told of a fetch, and the status and whether it failed.
+        type Case = (&'static str, &'static [(&'static str, &'static str)], (Option<u16>, bool));
+        let cases: [Case; 6] = [
             ("nothing is told", &[], (None, false)),
             ("a status", &[(STATUS, "404")], (Some(404), false)),
             ("no status", &[(STATUS, "-1")], (None, true)),

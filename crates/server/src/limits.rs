@@ -23,8 +23,9 @@ pub const BATCHES_IN_FLIGHT: usize = 16;
 /// How many of either, where an operator wants no limit.
 pub const MOST_IN_FLIGHT: usize = 1 << 16;
 
-/// How many items of one stream may, however many come in a message. One message may always come in.
-pub const MAX_ITEMS_IN_FLIGHT: usize = 20_000;
+/// How many items of one stream may, however many come in a message. One message may always come in. More of them would not fit
+/// into the caches of a processor together, and be taken in more slowly, each looked at from memory again at every step.
+pub const MAX_ITEMS_IN_FLIGHT: usize = 2_000;
 /// How many bytes of them may.
 pub const MAX_BYTES_IN_FLIGHT: usize = 8 << 20;
 

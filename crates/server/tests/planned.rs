@@ -56,7 +56,7 @@ async fn planned(world: &mut World, name: &str, home: &str) {
 async fn last_result(world: &World, url: &str) -> Option<String> {
     let now = Timestamp::from_second(world.now().into()).unwrap();
     let entry = world.frontier.entry("news", None, url, now).await.unwrap()?;
-    entry.record.history.last().map(|visit| visit.result.to_string())
+    entry.record.history.last().map(|visit| visit.result.clone())
 }
 
 fn of_host(crawl: &str) -> QueueWithinCrawlParams {
@@ -125,9 +125,12 @@ async fn its_hosts_are_steered_too(mut world: World) {
     assert_eq!(world.get(of("news", 1, 1)).await.len(), 1);
 }
 
+/// Names and their values.
+type Metadata<'a> = &'a [(&'a str, &'a [&'a str])];
+
 async fn what_could_not_be_fetched_is_no_success(mut world: World) {
     news(&mut world).await;
-    let cases: [(&[(&str, &[&str])], &str); 3] = [
+    let cases: [(Metadata<'_>, &str); 3] = [
         (&[("fetch.statusCode", &["-1"]), ("fetch.exception", &["timeout"])], "network"),
         (&[("fetch.statusCode", &["404"])], "404"),
         (&[("fetch.exception", &["timeout"])], "network"),

@@ -26,7 +26,8 @@ struct Wish {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays(Vec<Wish>);
 
-fn key(host: &str) -> String {
+/// The key under which the queue keeps what the sites of a host ask for.
+pub fn delays_key(host: &str) -> String {
     format!("crawl-delays {host}")
 }
 
@@ -38,7 +39,7 @@ impl Delays {
         origin: &str,
         now: Timestamp,
     ) -> Result<Self> {
-        let kept = frontier.noted(&[key(host)]).await?.pop().flatten();
+        let kept = frontier.noted(&[delays_key(host)]).await?.pop().flatten();
         let mut wishes: Vec<Wish> =
             kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()).unwrap_or_default();
         wishes.retain(|wish| wish.origin != origin && wish.until.timestamp() > now);
@@ -61,7 +62,7 @@ impl Delays {
     /// How it is kept: under which key, and what; nothing if nobody asks for anything.
     pub(super) fn kept(&self, host: &str) -> (String, Option<Vec<u8>>) {
         let bytes = if self.0.is_empty() { None } else { postcard::to_allocvec(&self.0).ok() };
-        (key(host), bytes)
+        (delays_key(host), bytes)
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) enum DbCommand {
     /// Bring the schema to the version that this program needs
     ///
     /// Makes it where it is not there yet. One process at a time does so, each step in a transaction of its own;
-    /// others wait. Workers of an older version go on until they are started again. Prints the steps taken.
+    /// others wait. Workers of an older version end at their next call: stop them before. Prints the steps taken.
     #[command(
         verbatim_doc_comment,
         after_long_help = r#"Example:

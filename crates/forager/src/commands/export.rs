@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use forager_core::scope::Seed;
-use forager_frontier::catalog::{Catalog, CollectionSpec};
+use forager_frontier::catalog::{Catalog, CollectionSpec, Kind};
 use forager_frontier::host::{HostSettings, Learned};
 use forager_frontier::verbs::{HostFilter, HostView, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::catalog::entries;
+use super::kept::Written;
 use super::queue::HOST_PAGE;
 use crate::Outcome;
 use crate::cli::ExportArgs;
@@ -181,7 +182,7 @@ fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
     }
 }
 
-/// Writes the entries of a collection, and before some of them those of their seeds that are not `told` yet: these were
+/// Writes the entries of a collection, after some of them what is kept beside them, and before some of them those of their seeds that are not `told` yet: these were
 /// removed, or are harvested elsewhere only, and the entries still are their own.
 fn images(
     store: &Store,
@@ -189,7 +190,7 @@ fn images(
     mut told: HashSet<String>,
     target: &mut Target,
 ) -> anyhow::Result<u64> {
-    let (mut after, mut count) = (None, 0);
+    let (mut after, mut count, mut kept) = (None, 0, Written::default());
     loop {
         let page = store::ask(store.frontier.export(&spec.id, after, PAGE, store.now))?;
         let seeds = page.iter().filter_map(|image| image.seed.as_ref());
@@ -202,6 +203,9 @@ fn images(
             target.line(&Header { seeds: some_of(&mut untold), ..Header::empty(spec) })?;
         }
         page.iter().try_for_each(|image| target.line(image))?;
+        if spec.kind != Kind::Plain {
+            kept.of_entries(store, &spec.id, &page, |line| target.line(line))?;
+        }
         count += page.len() as u64;
         progress::advance(page.len() as u64);
         match page.last() {

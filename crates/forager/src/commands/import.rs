@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use self::changes::{Failure, changes};
 use super::catalog::ChangeRow;
 use super::export::{Header, HostHeader, VERSION};
+use super::kept::{Kept, Waiting};
 use super::queue::HOST_PAGE;
 use crate::Outcome;
 use crate::batch::{Batches, Told, for_each_batch};
@@ -40,6 +41,8 @@ enum Item {
     /// What follows belongs elsewhere if this is not understood.
     Header(Place, Option<Box<Result<Header, BadLine>>>),
     Image(Box<Image>),
+    /// What is kept beside entries; none when it was taken in.
+    Kept(Option<Box<Kept>>),
 }
 
 #[derive(Serialize)]
@@ -54,18 +57,23 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let mut output = Output::new(args.store.format(), &["change", "kind", "name"]);
     store::with_lazy(&args.store, Missing::Create, |lazy| {
         let mut import = Import::new(args.collection.as_deref());
-        let is_header = |item: &Item| matches!(item, Item::Header(..));
+        let is_alone = |item: &Item| matches!(item, Item::Header(..) | Item::Kept(_));
         let call = |items: &mut [Item], told: &mut Told<'_>| match items {
             [Item::Header(place, header)] => match header.take() {
                 Some(header) => import.header(lazy, place, *header, told),
                 None => Ok(()),
             },
+            [Item::Kept(kept)] => match kept.take() {
+                Some(kept) => import.keep(lazy, *kept, told),
+                None => Ok(()),
+            },
             _ => import.take(lazy, items, told),
         };
-        let mut summary = for_each_batch(input, &mut output, BATCHES, read, is_header, call)?;
+        let mut summary = for_each_batch(input, &mut output, BATCHES, read, is_alone, call)?;
         summary.tell(&mut output, |told| {
             import.begin(lazy, told)?;
-            import.find_sources(lazy)
+            import.find_sources(lazy)?;
+            if import.kept.is_any() { import.kept.write(lazy.get()?) } else { Ok(()) }
         })?;
         let imported = Imported { added: import.added, present: import.present, bad: summary.bad };
         tell(&imported, &mut output)?;
@@ -77,6 +85,9 @@ fn read(line: &Line<'_>) -> Result<Item, BadLine> {
     let header = || Item::Header(line.place(), Some(Box::new(read_header(line))));
     if text(line)?.starts_with("{\"forager\"") {
         return Ok(header());
+    }
+    if text(line)?.starts_with("{\"kept\"") {
+        return Ok(Item::Kept(Some(Box::new(parse(line)?))));
     }
     match parse(line) {
         Ok(image) => Ok(Item::Image(Box::new(image))),
@@ -148,13 +159,25 @@ struct Import<'a> {
     seen: HashSet<u64>,
     /// Entries whose source had not come when they did: several processes number what they find side by side.
     early: Vec<(String, Image)>,
+    kept: Waiting,
 }
 
 impl<'a> Import<'a> {
     fn new(wanted: Option<&'a str>) -> Self {
         let (waiting, target) = (Vec::new(), Target::Unknown);
-        let (seen, early) = (HashSet::new(), Vec::new());
-        Self { wanted, first: None, waiting, target, has_begun: false, added: 0, present: 0, seen, early }
+        let (seen, early, kept) = (HashSet::new(), Vec::new(), Waiting::default());
+        Self {
+            wanted,
+            first: None,
+            waiting,
+            target,
+            has_begun: false,
+            added: 0,
+            present: 0,
+            seen,
+            early,
+            kept,
+        }
     }
 
     /// Takes in a line about a collection.
@@ -232,23 +255,39 @@ impl<'a> Import<'a> {
         told.refuse(place, &BadLine::whole(format_args!("{problem}; what belongs to it is passed over")))
     }
 
+    /// The collection that what comes now goes to; none if that was refused.
+    fn goes_to(&mut self, lazy: &mut Lazy<'_>, told: &mut Told<'_>) -> anyhow::Result<Option<String>> {
+        self.begin(lazy, told)?;
+        Ok(match &self.target {
+            Target::Collection(id) => Some(id.clone()),
+            Target::Unknown => Some(self.without_header(lazy)?.to_owned()),
+            Target::Refused(_) => None,
+        })
+    }
+
+    /// Takes in what is kept beside entries.
+    fn keep(&mut self, lazy: &mut Lazy<'_>, kept: Kept, told: &mut Told<'_>) -> anyhow::Result<()> {
+        let Some(id) = self.goes_to(lazy, told)? else {
+            told.pass_over(1);
+            return Ok(());
+        };
+        if let Err(problem) = self.kept.take(kept, &id) {
+            return told.bad(0, &problem);
+        }
+        if self.kept.is_enough() { self.kept.write(lazy.get()?) } else { Ok(()) }
+    }
+
     /// Takes in entries.
     fn take(&mut self, lazy: &mut Lazy<'_>, items: &[Item], told: &mut Told<'_>) -> anyhow::Result<()> {
-        self.begin(lazy, told)?;
-        let id = match &self.target {
-            Target::Collection(id) => id,
-            Target::Unknown => self.without_header(lazy)?,
-            Target::Refused(_) => {
-                told.pass_over(items.len());
-                return Ok(());
-            }
+        let Some(id) = self.goes_to(lazy, told)? else {
+            told.pass_over(items.len());
+            return Ok(());
         };
         let images = items.iter().filter_map(|item| match item {
             Item::Image(image) => Some((**image).clone()),
-            Item::Header(..) => None,
+            Item::Header(..) | Item::Kept(_) => None,
         });
         let images: Vec<Image> = images.collect();
-        let id = id.to_owned();
         for image in &images {
             if image.source.as_ref().is_some_and(|source| !self.seen.contains(&hash(&id, source))) {
                 self.early.push((id.clone(), image.clone()));

@@ -44,7 +44,7 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
         async |signals| {
             let listener = listen(args, args.port).await?;
             let queue = Queue::open(&args.place, &config).await?;
-            let options = options(args, settings, token, tls);
+            let options = options(args, &settings, token, tls);
             let served = serve(args, &queue, listener, options, signals.stop).await;
             queue.close().await?;
             served
@@ -75,7 +75,7 @@ async fn serve(
 }
 
 /// How the server behaves; its name is known when its port is.
-fn options(args: &ServeArgs, settings: Settings, token: Option<String>, tls: Option<Tls>) -> Options {
+fn options(args: &ServeArgs, settings: &Settings, token: Option<String>, tls: Option<Tls>) -> Options {
     Options {
         name: args.host.clone(),
         token,

@@ -19,7 +19,7 @@ use crate::words::in_words;
 const PREFIX: &str = "FORAGER_";
 
 /// Variables that stand for flags rather than keys.
-const FLAGS: [&str; 4] = ["CONFIG", "DATA", "STORE", "TOKEN"];
+const FLAGS: [&str; 5] = ["CONFIG", "DATA", "STORE", "TOKEN", "TOKEN_FILE"];
 
 /// The variable by which many programs know their database, and the key that it stands for.
 const DATABASE: (&str, &str) = ("DATABASE_URL", "store.url");

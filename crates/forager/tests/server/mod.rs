@@ -37,6 +37,11 @@ impl Cluster {
         Self { folder, url }
     }
 
+    /// The address of a pooler in front of it, which lends connections for single transactions.
+    pub(crate) fn pool(&self) -> String {
+        script("pool", &self.folder)
+    }
+
     /// What statements give.
     pub(crate) fn sql(&self, statements: &str) -> Vec<Vec<String>> {
         answers(&self.url, "", statements)

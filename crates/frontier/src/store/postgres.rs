@@ -7,6 +7,7 @@
 //! and seeds run alone.
 
 mod address;
+mod alone;
 mod call;
 mod check;
 mod failure;
@@ -37,8 +38,9 @@ pub use address::PostgresOptions;
 pub use migrate::{Applied, Migration};
 pub use schema::PostgresSchema;
 
+use self::alone::Alone;
 use self::call::Attempt;
-use self::failure::Failure;
+use self::failure::{Failure, is_locked};
 use self::loaded::{Changes, Loaded};
 use self::numbers::{Numbered, Taken};
 use self::receipts::Receipts;
@@ -47,14 +49,14 @@ use self::shared::Shared;
 use self::view::View;
 use super::Store;
 use crate::catalog::{Catalog, Rows};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::settings::Settings;
 
 /// For how long a process that ends tries to tell others of what it did, and to tidy up.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How long a statement may take of a call that runs alone.
+/// How long a statement may take of a call that runs alone, once it does.
 const ALONE_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// A frontier in a database.
@@ -156,8 +158,8 @@ impl Postgres {
     }
 
     /// Begins a transaction that sees the latest catalog, and alone if need be.
-    async fn begin(&self, session: &mut Session, is_alone: bool) -> Result<Known, Failure> {
-        let (known, []) = self.begin_with(session, is_alone, []).await?;
+    async fn begin(&self, session: &mut Session, alone: Option<Alone>) -> Result<Known, Failure> {
+        let (known, []) = self.begin_with(session, alone, []).await?;
         Ok(known)
     }
 
@@ -165,26 +167,33 @@ impl Postgres {
     async fn begin_with<const N: usize>(
         &self,
         session: &mut Session,
-        is_alone: bool,
+        alone: Option<Alone>,
         asked: [Statement<'_>; N],
     ) -> Result<(Known, [Vec<Row>; N]), Failure> {
         const SHARED: &str = "SELECT pg_advisory_xact_lock_shared($1)";
-        const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
         const VERSION: &str = "SELECT c.version, m.version FROM @catalog c CROSS JOIN LATERAL (\
             SELECT m.version FROM @migrations m ORDER BY m.version DESC LIMIT 1) m";
-        let lock = if is_alone { ALONE } else { SHARED };
-        let lock = Statement::new(lock).with(self.shared.lock_key("calls"), Type::INT8);
         // One after the other at the server: all is read when the lock is there.
-        let first = [lock, Statement::new(VERSION)].into_iter().chain(asked);
-        // Nobody else can do anything meanwhile, but what is done may be about all there is.
-        let timeout = if is_alone { ALONE_TIMEOUT } else { self.shared.options.statement_timeout };
-        let mut answers = session.begin(timeout, first).await?.into_iter().skip(1);
+        let key = self.shared.lock_key("calls");
+        let shared = || vec![Statement::new(SHARED).with(key, Type::INT8)];
+        let lock = alone.map_or_else(shared, |alone| alone.lock(key));
+        // Who is alone keeps all others, but what is done may be about all there is.
+        let timeout = if alone.is_some() { ALONE_TIMEOUT } else { self.shared.options.statement_timeout };
+        let before = lock.len();
+        let first = lock.into_iter().chain([Statement::new(VERSION)]).chain(asked);
+        let answers = session.begin(timeout, first).await;
+        let answers = answers.map_err(|cause| match alone {
+            Some(_) if is_locked(&cause) => Failure::NotYetAlone,
+            _ => cause.into(),
+        })?;
+        let mut answers = answers.into_iter().skip(before);
         let (mut version, mut steps): (i64, i32) = Default::default();
         for row in answers.next().unwrap_or_default() {
             (version, steps) = (row.try_get(0)?, row.try_get(1)?);
         }
         // Another version of the program may have changed the tables meanwhile.
-        self.shared.ensure_known(steps).map_err(Failure::Call)?;
+        let known = self.shared.ensure_known(steps);
+        known.map_err(|problem| Failure::Call(Error::Database { problem }))?;
         let known = self.known();
         let known =
             if known.version == version { known } else { self.read_catalog(session, version).await? };

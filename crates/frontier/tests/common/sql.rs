@@ -69,6 +69,13 @@ impl Beside {
         self.store.start_job(&job, self.now).await.unwrap()
     }
 
+    /// A job that starts at several pages, and stays on their domains.
+    pub async fn start_at(&self, id: &str, urls: &[&str]) -> JobView {
+        let urls = urls.iter().map(|&url| url.to_owned()).collect();
+        let job = NewJob { id: id.into(), urls, profile: Profile::new(id, id), limits: Limits::default() };
+        self.store.start_job(&job, self.now).await.unwrap()
+    }
+
     /// What is handed out after a while, if anything.
     pub async fn lease(&mut self) -> Option<Leased> {
         self.now += SignedDuration::from_secs(10);

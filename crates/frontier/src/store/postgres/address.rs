@@ -91,7 +91,8 @@ pub(super) fn configure(
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
     let mut others = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        match pair.split_once('=') {
+        let ours = pair.split_once('=').map(|(name, value)| (name, decoded(value)));
+        match ours.as_ref().map(|(name, value)| (*name, value.as_str())) {
             Some(("schema", schema)) => schema.clone_into(&mut options.schema),
             Some(("prepare", value)) => options.prepares = flag("prepare", value)?,
             Some(("listen", value)) => options.listens = flag("listen", value)?,
@@ -127,6 +128,11 @@ pub(super) fn configure(
 
 /// A server of which nothing is heard for so long, though it has something to answer, is gone.
 const GONE_AFTER: Duration = Duration::from_secs(30);
+
+/// A value of the address, as everything in it is written: `%2F` for `/`.
+fn decoded(value: &str) -> String {
+    percent_encoding::percent_decode_str(value).decode_utf8_lossy().into_owned()
+}
 
 fn flag(name: &str, value: &str) -> Result<bool> {
     match value {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use deadpool_postgres::PoolError;
 
+use super::alone::Tries;
 use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost};
 use super::loaded::Loaded;
 use super::numbers::Taken;
@@ -48,6 +49,8 @@ pub(super) struct Attempt {
     /// Failures in a row that time may mend.
     pub(super) failures: u32,
     pub(super) since: Option<std::time::Instant>,
+    /// How often it tried to be alone.
+    pub(super) alone: Tries,
 }
 
 /// What a call asks for that knows nothing yet, by the catalog that it was asked with.
@@ -94,8 +97,11 @@ impl Postgres {
         }
         let receipt = self.receipts.take();
         let is_news = match flush::flush(&mut session, &view, &BTreeSet::new(), Some(&receipt)).await {
-            Err(failure) if !failure.is_loss() => {
-                session.roll_back().await?;
+            Err(failure) if !matches!(failure, Failure::Unheard(_)) => {
+                // Nobody asked for a commit.
+                if !failure.is_loss() {
+                    session.roll_back().await?;
+                }
                 return Err(failure);
             }
             flushed => {
@@ -142,10 +148,11 @@ impl Postgres {
         call: &(impl Fn(&mut View, Moment) -> Result<R> + Send + Sync),
         (first, numbers): (First, &mut Taken<'_>),
     ) -> Result<(View, R), Failure> {
+        let alone = attempt.is_alone.then(|| attempt.alone.next());
         let (known, upcoming) = if first.wants.wake {
-            self.begin_awake(session, now, attempt.is_alone).await?
+            self.begin_awake(session, now, alone).await?
         } else {
-            (self.begin(session, attempt.is_alone).await?, Upcoming::default())
+            (self.begin(session, alone).await?, Upcoming::default())
         };
         let how = Call {
             settings: &self.settings,
@@ -242,6 +249,7 @@ impl Postgres {
                 attempt.is_alone = true;
                 Ok(())
             }
+            Failure::NotYetAlone => self.shared.let_others_through(attempt).await,
             Failure::OthersAreAtIt => {
                 attempt.waits += 1;
                 Ok(())
@@ -255,19 +263,23 @@ impl Postgres {
                 attempt.failures += 1;
                 Ok(())
             }
-            Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) if is_lost(&cause) => {
+            Failure::Database(cause) | Failure::Unheard(cause) | Failure::Pool(PoolError::Backend(cause))
+                if is_lost(&cause) =>
+            {
                 self.shared.pause(attempt, &describe(&cause)).await
             }
             Failure::Database(cause) if is_late(&cause) => {
                 self.shared.pause(attempt, &describe(&cause)).await
             }
-            Failure::Database(cause) => {
+            Failure::Database(cause) | Failure::Unheard(cause) => {
                 if is_about_tables(&cause) {
                     // Another version of the program may have changed them meanwhile.
-                    self.shared.ensure_migrated().await?;
+                    let found = self.shared.version().await?;
+                    self.shared.ensure_known(found).map_err(|problem| Error::Database { problem })?;
                 }
                 Err(Error::Database { problem: describe(&cause) })
             }
+            Failure::Pool(PoolError::Backend(cause)) => Err(Error::Database { problem: describe(&cause) }),
             Failure::Pool(cause) => Err(Error::Database { problem: cause.to_string() }),
         }
     }

@@ -23,11 +23,15 @@ pub(super) enum Failure {
     NotLocked(BTreeSet<HostId>),
     /// The call changes what only one at a time may.
     NotAlone,
+    /// The call has to be alone, and others were still there.
+    NotYetAlone,
     /// Others hold all that could be claimed.
     OthersAreAtIt,
     /// What the call changes was changed at a later time.
     Behind(Moment),
-    /// The connection was lost while a transaction was being committed.
+    /// The connection was lost while a transaction was being committed, for this reason.
+    Unheard(PgError),
+    /// That transaction was not committed.
     Unsure,
     /// The call itself failed.
     Call(Error),
@@ -83,6 +87,11 @@ pub(super) fn is_late(cause: &PgError) -> bool {
     cause.code() == Some(&SqlState::QUERY_CANCELED)
 }
 
+/// Whether a lock was not to be had in the time that was given for it.
+pub(super) fn is_locked(cause: &PgError) -> bool {
+    cause.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
 /// Whether others got in the way, so that it may work the next time.
 pub(super) fn is_conflict(cause: &PgError) -> bool {
     cause.code().is_some_and(|code| {
@@ -96,9 +105,28 @@ pub(super) fn is_conflict(cause: &PgError) -> bool {
     })
 }
 
+/// Whether it is about how the database was set up, or how it is called: trying again changes nothing.
+fn is_about_setup(cause: &PgError) -> bool {
+    cause.code().is_some_and(|code| {
+        code.code().starts_with("28")
+            || [SqlState::INVALID_CATALOG_NAME, SqlState::INSUFFICIENT_PRIVILEGE].contains(code)
+    })
+}
+
+/// Whether a statement that was prepared is not to be had at this connection, or another one is.
+fn is_about_prepared(cause: &PgError) -> bool {
+    cause.code().is_some_and(|code| {
+        [SqlState::DUPLICATE_PSTATEMENT, SqlState::INVALID_SQL_STATEMENT_NAME].contains(code)
+    })
+}
+
 /// What a database says, in one line.
 pub(super) fn describe(cause: &PgError) -> String {
     match cause.as_db_error() {
+        Some(said) if is_about_prepared(cause) => format!(
+            "{}; behind a pooler that lends connections for single transactions, put prepare=false&listen=false into its address",
+            said.message()
+        ),
         Some(said) => match said.detail() {
             Some(detail) => format!("{} ({detail})", said.message()),
             None => said.message().to_owned(),
@@ -114,11 +142,21 @@ pub(super) fn describe(cause: &PgError) -> String {
     }
 }
 
+/// A database that cannot be used as it is, which trying again does not change.
+pub(super) fn unfit(problem: &str) -> Error {
+    Error::Configuration(format!("the database: {problem}"))
+}
+
+/// Why something failed that is no call: it is done when a program starts, or at somebody's word.
 pub(super) fn to_error(failure: Failure) -> Error {
     let problem = match failure {
         Failure::Call(error) => return error,
         Failure::Damaged(problem) => problem,
-        Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => describe(&cause),
+        Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => {
+            let problem = describe(&cause);
+            return if is_about_setup(&cause) { unfit(&problem) } else { Error::Database { problem } };
+        }
+        Failure::Pool(cause) => cause.to_string(),
         other => format!("{other:?}"),
     };
     Error::Database { problem }

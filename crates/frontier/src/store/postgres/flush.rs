@@ -9,7 +9,7 @@ mod shifts;
 use std::collections::BTreeSet;
 
 use super::call::Call;
-use super::failure::Failure;
+use super::failure::{Failure, is_lost};
 use super::loaded::EntryRow;
 use super::receipts::Receipt;
 use super::session::Session;
@@ -50,7 +50,10 @@ pub(super) async fn flush(
     statements.extend(receipt.map(Receipt::write));
     let answers = session.run_all(&statements).await?;
     // Apart: by now the receipt is written, so that whoever looks for it waits for what becomes of this.
-    session.commit().await?;
+    session
+        .commit()
+        .await
+        .map_err(|cause| if is_lost(&cause) { Failure::Unheard(cause) } else { cause.into() })?;
     let is_queued = |queue: &QueueId| shifts.get(queue).is_some_and(|shift| shift.counts[0] > 0);
     let mut is_news = changes.catalog.is_some() || changes.new_queues.keys().any(is_queued);
     for row in refreshed.and_then(|place| answers.get(place)).into_iter().flatten() {

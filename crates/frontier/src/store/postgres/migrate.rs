@@ -2,10 +2,12 @@
 
 use tokio_postgres::types::Type;
 
-use super::failure::{Failure, to_error};
+use super::alone::Alone;
+use super::call::Attempt;
+use super::failure::{Failure, is_locked, to_error, unfit};
 use super::session::{Session, quoted};
 use super::shared::Shared;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// One step of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(5, "tasks"),
     migration!(6, "steering"),
     migration!(7, "line"),
+    migration!(8, "seeds"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.
@@ -57,24 +60,26 @@ pub struct Applied {
 impl Shared {
     /// Refuses a schema that this program does not know, or that is not there yet.
     pub(super) async fn ensure_migrated(&self) -> Result<()> {
-        let applied = self.applied().await?;
-        self.ensure_known(applied.last().map_or(0, |last| last.version))
+        self.ensure_known(self.version().await?).map_err(|problem| unfit(&problem))
     }
 
-    /// Refuses a schema that has taken other steps than this program knows.
-    pub(super) fn ensure_known(&self, found: i32) -> Result<()> {
+    /// The last step that the schema has taken; 0 if none.
+    pub(super) async fn version(&self) -> Result<i32> {
+        Ok(self.applied().await?.last().map_or(0, |last| last.version))
+    }
+
+    /// Refuses a schema that has taken other steps than this program knows, and says why.
+    pub(super) fn ensure_known(&self, found: i32) -> Result<(), String> {
         let (schema, known) = (&self.options.schema, newest());
         match found.cmp(&known) {
             std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Less if found == 0 => Err(Error::Database {
-                problem: format!("there is nothing in the schema {schema:?} yet; run `forager db migrate`"),
-            }),
-            std::cmp::Ordering::Less => Err(Error::Database {
-                problem: format!(
-                    "the schema {schema:?} has version {found}, and this program needs {known}; run `forager db migrate`"
-                ),
-            }),
-            std::cmp::Ordering::Greater => Err(Error::Database { problem: self.is_newer(found) }),
+            std::cmp::Ordering::Less if found == 0 => {
+                Err(format!("there is nothing in the schema {schema:?} yet; run `forager db migrate`"))
+            }
+            std::cmp::Ordering::Less => Err(format!(
+                "the schema {schema:?} has version {found}, and this program needs {known}; run `forager db migrate`"
+            )),
+            std::cmp::Ordering::Greater => Err(self.is_newer(found)),
         }
     }
 
@@ -107,25 +112,35 @@ impl Shared {
     /// Takes all steps up to a version, forwards or backwards, each in a transaction of its own and by one process at
     /// a time. Returns those that it took.
     pub(super) async fn migrate(&self, target: i32) -> Result<Vec<Migration>> {
-        let mut taken = Vec::new();
+        let (mut taken, mut attempt) = (Vec::new(), Attempt::default());
         loop {
             let mut session = self.session().await.map_err(to_error)?;
-            match self.step(&mut session, target).await.map_err(to_error)? {
-                Some(migration) => taken.push(migration),
-                None => return Ok(taken),
+            match self.step(&mut session, target, attempt.alone.next()).await {
+                Ok(Some(migration)) => taken.push(migration),
+                Ok(None) => return Ok(taken),
+                Err(Failure::NotYetAlone) => {
+                    drop(session);
+                    self.let_others_through(&mut attempt).await?;
+                }
+                Err(failure) => return Err(to_error(failure)),
             }
         }
     }
 
-    async fn step(&self, session: &mut Session, target: i32) -> Result<Option<Migration>, Failure> {
+    async fn step(
+        &self,
+        session: &mut Session,
+        target: i32,
+        alone: Alone,
+    ) -> Result<Option<Migration>, Failure> {
         const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
         const LAST: &str = "SELECT coalesce(max(version), 0) FROM @migrations";
         const DONE: &str = "INSERT INTO @migrations (version, name) VALUES ($1, $2)";
         const UNDONE: &str = "DELETE FROM @migrations WHERE version = $1";
-        session.begin(std::time::Duration::from_hours(1), []).await?;
-        for what in ["calls", "migrations"] {
-            session.query(ALONE, &[(&self.lock_key(what), Type::INT8)]).await?;
-        }
+        let begun =
+            session.begin(std::time::Duration::from_hours(1), alone.lock(self.lock_key("calls"))).await;
+        begun.map_err(|cause| if is_locked(&cause) { Failure::NotYetAlone } else { cause.into() })?;
+        session.query(ALONE, &[(&self.lock_key("migrations"), Type::INT8)]).await?;
         let (has_schema, has_table) = self.is_there(session).await?;
         if target == 0 && !has_table {
             session.roll_back().await?;
@@ -135,7 +150,7 @@ impl Shared {
         let rows = session.query(LAST, &[]).await?;
         let last: i32 = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
         if last > newest() {
-            return Err(Failure::Damaged(self.is_newer(last)));
+            return Err(Failure::Call(unfit(&self.is_newer(last))));
         }
         let step = match last.cmp(&target) {
             std::cmp::Ordering::Equal => None,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use super::alone::Alone;
 use super::call::{self, Call};
 use super::failure::Failure;
 use super::loaded::Loaded;
@@ -54,17 +55,17 @@ impl Postgres {
         &self,
         session: &mut Session,
         now: Moment,
-        is_alone: bool,
+        alone: Option<Alone>,
     ) -> Result<(Known, Upcoming), Failure> {
         let ask = Statement::new(Upcoming::ASK).with(millis(Moment::NEVER), Type::INT8);
-        let (known, [rows]) = self.begin_with(session, is_alone, [ask]).await?;
+        let (known, [rows]) = self.begin_with(session, alone, [ask]).await?;
         let upcoming = rows.first().map(Upcoming::of).transpose()?.unwrap_or_default();
         if upcoming.wake_at.is_none_or(|wake_at| wake_at > now) {
             return Ok((known, upcoming));
         }
         session.roll_back().await?;
         self.wake(session, now).await?;
-        Ok((self.begin(session, is_alone).await?, Upcoming::default()))
+        Ok((self.begin(session, alone).await?, Upcoming::default()))
     }
 
     /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
@@ -81,7 +82,7 @@ impl Postgres {
                     AND r.due <= $2 LIMIT $3) w LIMIT $3) w WHERE e.id = w.id RETURNING 1";
         const STEPPING: &str = "SELECT e.id FROM @entries e \
             WHERE e.queue = ANY($1) AND e.state = 0 AND e.step IS NOT NULL AND e.step <= $2 ORDER BY e.id";
-        let known = self.begin(session, false).await?;
+        let known = self.begin(session, None).await?;
         let time = millis(now);
         let rows = session.query(WHICH, &[(&time, Type::INT8), (&MOST_WOKEN, Type::INT8)]).await?;
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
