@@ -4,7 +4,7 @@ mod report;
 mod watchers;
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use forager_core::order::Order;
@@ -54,10 +54,23 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Outcome> {
         async |mut signals| {
             tokio::select! {
                 shown = Box::pin(show(args, &frontier)) => shown,
-                _ = signals.stop.changed() => Ok(Outcome::Interrupted),
+                _ = signals.stop.changed() => {
+                    let _ = tokio::time::timeout(LETTING_GO, let_go(&frontier)).await;
+                    Ok(Outcome::Interrupted)
+                }
             }
         },
     )
+}
+
+/// How long what was under way may take to let go of the queue.
+const LETTING_GO: Duration = Duration::from_secs(5);
+
+/// Waits until nobody else has the queue: whoever lets go of it last writes to its folder, which must not be gone by then.
+async fn let_go(frontier: &Arc<Embedded>) {
+    while Arc::strong_count(frontier) > 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 fn settings() -> Settings {

@@ -131,7 +131,7 @@ fn a_crawl_tells_how_it_failed() {
         (
             "a file where the queue should be",
             vec!["--lock-timeout", "0s", "--data", "forager.toml"],
-            8,
+            4,
             "error",
         ),
     ];
