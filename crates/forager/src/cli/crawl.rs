@@ -110,7 +110,7 @@ pub(crate) struct CrawlArgs {
     pub(crate) bytes: Option<u64>,
 
     /// Stop after so much time at work: the time between two commands that go on with the same job does not count. What is
-    /// under way then is finished, which takes as long as one fetch may (`timeout` of [fetch])
+    /// under way then is finished, which takes as long as one fetch may (`timeout` in `[fetch]`)
     #[arg(long = "time", value_name = "TIME", value_parser = some_time)]
     pub(crate) duration: Option<Interval>,
 
