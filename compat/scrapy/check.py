@@ -86,11 +86,15 @@ def check_requests(frontier):
         got = scheduler.next_request()
         assert (got.body, got.callback) == (b"\x00\xff", spider.other), attempt
         scheduler.downloaded(None, got, spider)
+    assert scheduler.enqueue_request(got.replace(dont_filter=True)), "once more"
+    got = scheduler.next_request()
+    got.errback(Failure(got))
+    assert len(spider.failures) == 1 and not scheduler.has_pending_requests(), "what failed is through with"
     plain = scrapy.Request("http://odd.demo/b")
-    assert scheduler.enqueue_request(plain) and scheduler.next_request().errback(Failure(plain)) is not None
-    assert scheduler.enqueue_request(got.replace(dont_filter=True))
-    scheduler.next_request().errback(Failure(got))
-    assert spider.failures and scheduler.has_pending_requests(), "a failure of what was not handed out ends nothing"
+    assert scheduler.enqueue_request(plain)
+    got = scheduler.next_request()
+    assert got.errback(Failure(plain)) is not None, "the spider has nothing to say to it"
+    assert scheduler.has_pending_requests(), "a failure of what was not handed out ends nothing"
     scheduler.close("")
 
 
