@@ -91,7 +91,12 @@ pub(super) fn host(seed: u64) -> Host {
 
 /// The home page, with links to other hosts.
 fn home_page(page: &str, asked: &Asked<'_>) -> Answer {
-    let elsewhere = [("news.demo", "In the news"), ("ured.demo", "The rules that we work by")];
+    // Nobody crawls the last one, so that there is always a link out of scope; the others may be in the queue by themselves.
+    let elsewhere = [
+        ("news.demo", "In the news"),
+        ("ured.demo", "The rules that we work by"),
+        ("guild.demo", "Our guild"),
+    ];
     let links = elsewhere.map(|(host, text)| format!("<a href=\"{}\">{text}</a>", asked.url(host, "/")));
     Answer::html(page.replace("</main>", &format!("{}</main>", links.join("\n")))).etag("home")
 }
