@@ -34,9 +34,7 @@ impl Load {
     pub(crate) fn has_room(self, messages: usize) -> bool {
         self.messages < messages && self.items < MAX_ITEMS_IN_FLIGHT && self.bytes < MAX_BYTES_IN_FLIGHT
     }
-}
 
-impl Load {
     /// Whether one more may, where other streams hold so many bytes. Where all of them hold too much, one that holds
     /// nothing still goes on, so that nobody has to wait for others to read.
     pub(crate) fn has_room_beside(self, others: usize) -> bool {
