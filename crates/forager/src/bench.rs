@@ -9,6 +9,7 @@ mod figures;
 mod phases;
 mod postgres;
 mod references;
+mod same_rows;
 mod shapes;
 mod urlfrontier;
 mod workload;
