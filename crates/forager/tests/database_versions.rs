@@ -132,3 +132,13 @@ fn a_newer_program_takes_over_under_load_and_gives_back() {
     }
     schema.good(&["db", "check"]);
 }
+
+#[test]
+fn ten_programs_that_migrate_at_once_all_succeed() {
+    let schema = Schema::unmade();
+    let started: Vec<Started> =
+        (0..10).map(|_| Started::new(&mut schema.command(&["db", "migrate"]))).collect();
+    let taken: usize = started.into_iter().map(|program| program.end().good_rows().len()).sum();
+    assert_eq!(taken, usize::try_from(older()).unwrap(), "each step once");
+    schema.good(&["db", "status"]);
+}
