@@ -51,7 +51,7 @@ pub(crate) struct EventsArgs {
   $ forager export --collection news news.jsonl
   {"collection":"news","entries":2}
   $ wc -l < news.jsonl
-  3"#
+  4"#
 )]
 pub(crate) struct ExportArgs {
     /// The file to write [default: standard output]
