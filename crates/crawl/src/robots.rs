@@ -25,11 +25,11 @@ use crate::visit::{broken, wants_rest};
 use awaited::{Access, Awaited};
 use delays::Delays;
 use kept::kept;
-pub(crate) use kept::{CameTo, Label, names};
+pub(crate) use kept::names;
 use unlogged::Unlogged;
 
 pub use delays::delays_key;
-pub use kept::{Word, file_key, known, note_key, origin, robots_url};
+pub use kept::{CameTo, Label, Word, file_key, known, note_key, origin, robots_url};
 
 /// How many redirects of robots.txt are followed.
 const MOST_REDIRECTS: usize = 5;

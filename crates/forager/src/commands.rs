@@ -13,6 +13,7 @@ mod events;
 mod explain;
 mod export;
 mod hierarchy;
+mod history;
 mod host;
 mod import;
 mod init;

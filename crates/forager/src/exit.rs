@@ -6,7 +6,6 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::path::Path;
 
 use crate::store;
 
@@ -123,17 +122,10 @@ fn status_of_cause(cause: &(dyn Error + 'static)) -> Option<u8> {
     };
     Some(match queue {
         QueueError::Damaged { .. } | QueueError::NewerFormat { .. } => NEEDS_A_PERSON,
+        QueueError::Unfit { .. } => WRONG,
         error if error.is_about_input() => WRONG,
-        QueueError::Storage { path, .. } if is_something_else(path) => WRONG,
         _ => 8,
     })
-}
-
-/// Whether a path is that of a file, or of a folder that never was a queue: it stays one, however often it is tried.
-fn is_something_else(path: &Path) -> bool {
-    let is_ours = || ["version", "lock"].iter().any(|name| path.join(name).exists());
-    let is_empty = || std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_none());
-    path.is_file() || (path.is_dir() && !is_ours() && !is_empty())
 }
 
 /// Whoever reads our output has seen enough: `forager rank … | head` is no error.

@@ -252,7 +252,8 @@ fn a_check_takes_what_sql_did_for_what_it_is() {
         ("pages without a task", &[page], 2),
         ("tasks are added", &[task], 4),
         ("pages are raised", &["UPDATE pages SET priority_score = 0.9"], 4),
-        ("some are deleted", &["DELETE FROM tasks WHERE path = '/'"], 2),
+        // In another second than the others were added.
+        ("some are deleted", &["SELECT pg_sleep(1.1)", "DELETE FROM tasks WHERE path = '/'"], 2),
         ("the last of a job is deleted", &["DELETE FROM tasks WHERE job_id = 'shop'"], 1),
         ("all are deleted", &["DELETE FROM tasks"], 0),
     ];

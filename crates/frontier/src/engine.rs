@@ -27,7 +27,7 @@ pub(crate) use complete::{complete, extend, reclaim, release, settle};
 pub(crate) use discover::discover;
 pub(crate) use explain::explain;
 pub(crate) use hosts::{hosts, leave, pace, set_hosts, visit};
-pub(crate) use image::{export, import, learn};
+pub(crate) use image::{append, export, import, learn};
 pub(crate) use jobs::{jobs, start_job, steer_job};
 pub(crate) use lease::{lease, wake};
 pub(crate) use notes::{note, noted};

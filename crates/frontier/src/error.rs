@@ -56,6 +56,14 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// What is there is no queue that this program can use, and stays so however often it is tried.
+    #[error("{place}: {problem}")]
+    Unfit {
+        /// The folder, or the database.
+        place: String,
+        /// Why, and what to do.
+        problem: String,
+    },
     /// The folder cannot be read or written.
     #[error("{}: {problem}", path.display())]
     Storage {

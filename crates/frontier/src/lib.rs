@@ -29,6 +29,7 @@ pub use error::{Error, Result};
 pub use moment::Moment;
 pub use settings::Settings;
 pub use store::{
-    Checked, Durability, Embedded, Finding, Memory, Options, Postgres, PostgresOptions, PostgresSchema,
+    Checked, Durability, Embedded, Finding, Memory, Migration, Options, Postgres, PostgresOptions,
+    PostgresSchema,
 };
 pub use verbs::Frontier;

@@ -24,8 +24,8 @@ use crate::host::Learned;
 use crate::moment::Moment;
 use crate::verbs::{
     Completed, Discovery, EntryView, EventRow, FetchRow, Frontier, HostChange, HostFilter, HostView, Image,
-    JobView, LeaseAnswer, LeaseChange, LeaseRequest, ListFilter, ListPage, NewJob, Note, Page, PlanFilter,
-    Planned, Purge, Purged, Put, Report, Started, Stats, Steer, Tally, Target, Visit,
+    JobView, LeaseAnswer, LeaseChange, LeaseRequest, ListFilter, ListPage, Logged, NewJob, Note, Page,
+    PlanFilter, Planned, Purge, Purged, Put, Report, Started, Stats, Steer, Tally, Target, Visit,
 };
 
 /// A store: it runs a function of the engine as one transaction.
@@ -193,6 +193,10 @@ impl<S: Store> Frontier for S {
 
     async fn import(&self, collection: &str, images: &[Image], now: Timestamp) -> Result<Vec<bool>> {
         self.transact(Some(Moment::of(now)), |tx, now| engine::import(tx, collection, images, now)).await
+    }
+
+    async fn append(&self, rows: &[Logged], now: Timestamp) -> Result<()> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::append(tx, rows, now)).await
     }
 
     fn arrivals(&self) -> watch::Receiver<u64> {

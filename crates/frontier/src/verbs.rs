@@ -26,7 +26,9 @@ pub use finds::{Action, Discovery, Link, Page, Started, Target};
 pub use hosts::{HostChange, HostFilter, HostView};
 pub use jobs::{JobState, JobView, NewJob, Stats, Steer, Tally};
 pub use leases::{LeaseAnswer, LeaseChange, LeaseRequest, Leased, Nothing, Terms, Visit};
-pub use looks::{EntryView, Event, EventRow, Image, ListFilter, ListPage, PlanFilter, Planned, WaitsFor};
+pub use looks::{
+    EntryView, Event, EventRow, Image, ListFilter, ListPage, Logged, PlanFilter, Planned, WaitsFor,
+};
 pub use reports::{
     Completed, Difference, FetchError, FetchRow, MAX_NOTE_BYTES, Note, Outcome, Presence, Report, Sent,
     kept_text, text_key,
@@ -126,6 +128,9 @@ pub trait Frontier: Send + Sync {
     ) -> Result<()>;
     /// Takes in what was exported elsewhere; says for each whether it was new.
     async fn import(&self, collection: &str, images: &[Image], now: Timestamp) -> Result<Vec<bool>>;
+    /// Appends to the logs what they had elsewhere, in this order. Positions are those of this frontier; nothing else is
+    /// learned from it.
+    async fn append(&self, rows: &[Logged], now: Timestamp) -> Result<()>;
     /// Counts up whenever there may be something new to lease, so that whoever waits can wake.
     fn arrivals(&self) -> watch::Receiver<u64>;
 }

@@ -172,15 +172,20 @@ fn what_is_no_folder_of_ours_is_told_and_left_alone() {
     let strange = base.path().join("strange");
     fs::create_dir(&strange).unwrap();
     fs::write(strange.join("holiday.jpg"), "a picture").unwrap();
-    for (path, what) in [
-        (file.clone(), "a file"),
-        (file.join("below"), "below a file"),
-        (PathBuf::from("/proc/forager"), "where no folder can be made"),
-        (strange.clone(), "a folder of something else"),
+    for (path, what, is_unfit) in [
+        (file.clone(), "a file", true),
+        (file.join("below"), "below a file", false),
+        (PathBuf::from("/proc/forager"), "where no folder can be made", false),
+        (strange.clone(), "a folder of something else", true),
     ] {
         let Err(error) = try_open(&path, Settings::default()) else { panic!("{what} was opened") };
         names_folder(&error, &path);
-        assert!(matches!(error, Error::Storage { .. }), "no backup would help: {what}: {error:?}");
+        let is_told = if is_unfit {
+            matches!(error, Error::Unfit { .. })
+        } else {
+            matches!(error, Error::Storage { .. })
+        };
+        assert!(is_told, "no backup would help: {what}: {error:?}");
         assert!(error.to_string().ends_with("with --data"), "{what}: {error}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");

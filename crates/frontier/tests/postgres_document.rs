@@ -8,6 +8,8 @@
 
 mod common;
 
+use std::cell::Cell;
+
 use common::sql::{Beside, HOME, link};
 use forager_core::hierarchy::{Found, Mode, Pages, Priority, Sighting, effective, priority};
 use forager_core::order::Order;
@@ -242,18 +244,44 @@ fn sql_and_rust_agree_whatever_is_found() {
     runtime.block_on(beside.is_sound());
 }
 
+/// What names in other scripts are written as, and what only looks like that.
+fn names_in_other_scripts() -> impl Strategy<Value = String> {
+    let label = prop_oneof![
+        prop::sample::select(vec![
+            "xn--mller-kva",
+            "XN--MLLER-KVA",
+            "xn--fiq228c",
+            "xn--80akhbyknj4f",
+            "xn--",
+            "xn--a",
+            "xn--acme-",
+            "xn--zzzzzzz99",
+            "xn--ls8h",
+            "xn--strae-oqa",
+        ])
+        .prop_map(str::to_owned),
+        "xn--[a-z0-9-]{1,8}",
+    ];
+    let whole = prop::sample::select(vec!["@.example", "@", "www.@.example", "@.xn--p1ai.", "a-@.example"]);
+    (label, whole).prop_map(|(label, whole)| whole.replace('@', &label))
+}
+
 /// Addresses that SQL has to read: with whatever people write into a path and a query.
 fn addresses() -> impl Strategy<Value = String> {
     let scheme =
         prop::sample::select(vec!["http://", "https://", "HTTP:\\\\", "https:///", "", "//", "ftp://"]);
     let user = prop::sample::select(vec!["", "", "", "me@", "me:pw@"]);
-    let host = prop::sample::select(vec![
-        "acme.example",
-        "WWW.Acme.Example.",
-        "a_b.x-y.example",
-        "127.0.0.1",
-        "localhost",
-    ]);
+    let host = prop_oneof![
+        prop::sample::select(vec![
+            "acme.example",
+            "WWW.Acme.Example.",
+            "a_b.x-y.example",
+            "127.0.0.1",
+            "localhost",
+        ])
+        .prop_map(str::to_owned),
+        names_in_other_scripts(),
+    ];
     let port = prop::sample::select(vec!["", "", ":80", ":443", ":8080", ":", ":00080", ":0", ":65536"]);
     let piece = prop::sample::select(vec![
         "/",
@@ -301,24 +329,65 @@ fn addresses() -> impl Strategy<Value = String> {
     })
 }
 
+/// What SQL reads of an address: what is requested, by which it is known, and its host.
+async fn read(beside: &Beside, address: &str) -> [Option<String>; 3] {
+    let rows = beside.rows("SELECT url, identity, host FROM web_address($1)", &[&address]).await;
+    [0, 1, 2].map(|column| rows[0].get(column))
+}
+
 #[test]
 fn sql_and_rust_read_the_same_addresses() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let beside = runtime.block_on(Beside::new());
+    let beside = runtime.block_on(Beside::with_job(Order::Hierarchy));
     let mut runner = TestRunner::new(Config { cases: 3000, failure_persistence: None, ..Config::default() });
+    let (known, unknown) = (Cell::new(0), Cell::new(0));
     let ran = runner.run(&addresses(), |address| {
-        let rows = runtime
-            .block_on(beside.rows("SELECT url, identity, host, path FROM web_address($1)", &[&address]));
-        let read = |column: usize| rows[0].get::<_, Option<&str>>(column);
         let url = FetchUrl::parse_lenient(&address).ok();
+        // A name in another script is one that Forager has seen: it is shown each, and takes those that can be.
+        let is_name = address.to_lowercase().contains("xn--");
+        if is_name {
+            let home = url.as_ref().map_or(address.clone(), |url| format!("http://{}/", url.host()));
+            runtime.block_on(beside.find("acme", &home));
+            let count = if url.is_some() { &known } else { &unknown };
+            count.set(count.get() + 1);
+        }
+        let [requested, by, host] = runtime.block_on(read(&beside, &address));
         // A name with a user is requested with it; by SQL, without.
         let identity = url.as_ref().map(|url| url.identity(&IdentityOptions::default()));
-        prop_assert_eq!(read(1), identity.as_ref().map(forager_core::url::Identity::as_str), "{:?}", address);
-        prop_assert_eq!(read(2), url.as_ref().map(FetchUrl::host), "{:?}", address);
+        prop_assert_eq!(
+            by.as_deref(),
+            identity.as_ref().map(forager_core::url::Identity::as_str),
+            "{:?}",
+            address
+        );
+        prop_assert_eq!(host.as_deref(), url.as_ref().map(FetchUrl::host), "{:?}", address);
         if !address.contains('@') {
-            prop_assert_eq!(read(0), url.as_ref().map(FetchUrl::as_str), "{:?}", address);
+            prop_assert_eq!(requested.as_deref(), url.as_ref().map(FetchUrl::as_str), "{:?}", address);
         }
         Ok(())
     });
     ran.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(known.get() > 100 && unknown.get() > 100, "{known:?} and {unknown:?}");
+}
+
+#[tokio::test]
+async fn a_name_in_another_script_is_taken_when_forager_has_judged_it() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    let name = "xn--mller-kva.example";
+    let add = format!("INSERT INTO domains (name) VALUES ('{name}')");
+    assert_eq!(read(&beside, &format!("https://{name}/")).await, [None, None, None]);
+    assert_eq!(beside.refused(&add).await, format!("'{name}' is not the name of a host that SQL can read"));
+    assert!(beside.hint(&add).await.contains("`forager discover`"));
+    beside.find("acme", "https://müller.example/").await;
+    beside.sql.batch_execute(&add).await.unwrap();
+    beside.add("acme", name, "/a", ("link", Some(&format!("https://{name}/")))).await;
+    assert_eq!(
+        beside.told("path, priority_score", "FROM pages WHERE path = '/a'").await,
+        ["/a 0.800"],
+        "its source is found by its name"
+    );
+    // What can be no name never becomes one.
+    beside.find("acme", "https://xn--a.example/").await;
+    assert_eq!(read(&beside, "https://xn--a.example/").await, [None, None, None]);
+    beside.is_sound().await;
 }

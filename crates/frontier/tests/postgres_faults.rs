@@ -103,6 +103,24 @@ async fn shown(url: &str, statement: &str) -> String {
     }
 }
 
+/// Waits until the server has heard that commits are to wait for a copy: it is told, and goes by it a little later.
+async fn commits_wait(url: &str) {
+    const TRY: &str = "CREATE TABLE IF NOT EXISTS tried (id integer); INSERT INTO tried VALUES (1)";
+    const WAITING: &str =
+        "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INTO tried %'";
+    loop {
+        let client = client(url).await;
+        let tried = tokio::spawn(async move { client.batch_execute(TRY).await });
+        while !tried.is_finished() {
+            if let Some(pid) = sql(url, WAITING).await.pop() {
+                sql(url, &format!("SELECT pg_terminate_backend({pid})")).await;
+                let _ = tried.await; // it was ended, which is what was wanted
+                return;
+            }
+        }
+    }
+}
+
 /// The transaction is committed and waits for a copy elsewhere, of which there is none; then the connection is cut.
 #[test]
 fn a_commit_that_nobody_was_told_of_is_not_made_twice() {
@@ -118,6 +136,7 @@ fn a_commit_that_nobody_was_told_of_is_not_made_twice() {
         let before = store.stats(Some("c"), start().timestamp()).await.unwrap().remove(0);
         sql(&url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'").await;
         sql(&url, "SELECT pg_reload_conf()").await;
+        commits_wait(&url).await;
         let caller = store.clone();
         let call = tokio::spawn(async move {
             let page = page(0, 20);

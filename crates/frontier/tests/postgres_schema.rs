@@ -22,13 +22,13 @@ fn ten_who_migrate_at_once_take_each_step_once() {
     apart(async move {
         let all = (0..10).map(|_| {
             let schema = schema(&bare);
-            tokio::spawn(async move { schema.migrate(PostgresSchema::newest()).await.unwrap().len() })
+            tokio::spawn(async move { schema.migrate(schema.newest()).await.unwrap().len() })
         });
         let mut taken = 0;
         for task in all.collect::<Vec<_>>() {
             taken += task.await.unwrap();
         }
-        let newest = PostgresSchema::newest();
+        let newest = bare.options.newest();
         assert_eq!(taken, usize::try_from(newest).unwrap());
         assert_eq!(schema(&bare).applied().await.unwrap().len(), taken);
     });
@@ -73,14 +73,14 @@ fn up_and_down_and_up_again_is_where_it_was() {
     let bare = InSchema::bare(&server());
     apart(async move {
         let there = schema(&bare);
-        there.migrate(PostgresSchema::newest()).await.unwrap();
+        there.migrate(there.newest()).await.unwrap();
         let first = inventory(&bare).await;
         there.migrate(0).await.unwrap();
         assert_eq!(inventory(&bare).await, [""; 0], "left behind");
         assert!(!there.exists().await.unwrap());
         there.migrate(0).await.unwrap();
         assert!(!there.exists().await.unwrap(), "who takes nothing back makes nothing");
-        there.migrate(PostgresSchema::newest()).await.unwrap();
+        there.migrate(there.newest()).await.unwrap();
         assert_eq!(inventory(&bare).await, first);
         let store = InSchema::connect(&bare, Settings::default());
         begin(&store).await;
@@ -95,7 +95,7 @@ fn queues_keep_their_places_in_line_over_a_step_back_and_forth() {
     let bare = InSchema::bare(&server());
     apart(async move {
         let there = schema(&bare);
-        there.migrate(PostgresSchema::newest()).await.unwrap();
+        there.migrate(there.newest()).await.unwrap();
         let store = InSchema::connect(&bare, Settings::default());
         begin(&store).await;
         let two = LeaseRequest { max: 2, ..LeaseRequest::default() };
@@ -106,7 +106,7 @@ fn queues_keep_their_places_in_line_over_a_step_back_and_forth() {
         let served = before.iter().filter(|row| **row != "false 0 0").count();
         assert_eq!(served, 2, "{before:?}");
         there.migrate(WOKEN).await.unwrap();
-        there.migrate(PostgresSchema::newest()).await.unwrap();
+        there.migrate(there.newest()).await.unwrap();
         assert_eq!(sql(&bare.url, &line).await, before);
         bare.is_sound().await;
         let more = LeaseRequest { max: 100, ..LeaseRequest::default() };
@@ -129,7 +129,7 @@ fn a_schema_that_others_made_or_use_stays() {
                 run("CREATE SCHEMA @").await;
             }
             let there = schema(&bare);
-            there.migrate(PostgresSchema::newest()).await.unwrap();
+            there.migrate(there.newest()).await.unwrap();
             run(later).await;
             there.migrate(0).await.unwrap();
             assert!(there.exists().await.unwrap(), "{name}");
@@ -139,7 +139,7 @@ fn a_schema_that_others_made_or_use_stays() {
                 "{name}: {left:?}"
             );
             assert!(there.applied().await.unwrap().is_empty(), "{name}");
-            there.migrate(PostgresSchema::newest()).await.unwrap();
+            there.migrate(there.newest()).await.unwrap();
         });
     }
 }
@@ -155,7 +155,7 @@ fn the_owner_of_a_schema_migrates_without_any_other_right() {
         sql(&bare.url, &make).await;
         let url = bare.url.replacen("forager@", &format!("{role}@"), 1);
         let there = PostgresSchema::connect(&url, bare.options.clone()).unwrap();
-        there.migrate(PostgresSchema::newest()).await.unwrap();
+        there.migrate(there.newest()).await.unwrap();
         there.migrate(0).await.unwrap();
         assert!(there.exists().await.unwrap(), "it was not made by us");
     });
@@ -177,7 +177,7 @@ fn a_schema_that_does_not_fit_is_refused_and_told_why() {
     let late = apart(async move { before.stats(None, start().timestamp()).await.unwrap_err().to_string() });
     assert_eq!(late, error, "also who was there before");
     let there = schema(&newer);
-    let told = apart(async move { there.migrate(PostgresSchema::newest()).await.unwrap_err().to_string() });
+    let told = apart(async move { there.migrate(there.newest()).await.unwrap_err().to_string() });
     assert_eq!(told, error, "the same, whoever is too old");
 }
 

@@ -89,13 +89,19 @@ async fn a_source_that_sql_cannot_read_is_refused() {
                 SELECT 'acme', id, 'link', '{source}' FROM pages WHERE path = '/a'"
         )
     };
-    for source in
-        ["https://müller.example/", "http://127.1/", "http://0x7f.0.0.1/", "http://[::1]/", "mailto:a@b.c"]
-    {
+    for source in [
+        "https://müller.example/",
+        "https://xn--mller-kva.example/",
+        "http://127.1/",
+        "http://0x7f.0.0.1/",
+        "http://[::1]/",
+        "mailto:a@b.c",
+    ] {
         let refused = beside.refused(&add(source)).await;
         assert_eq!(refused, format!("'{source}' is not an address that SQL can read"));
     }
     assert_eq!(beside.told("count(*)", "FROM tasks").await, ["1"]);
+    beside.find("acme", "https://müller.example/").await;
     for source in ["", "https://xn--mller-kva.example/", HOME] {
         beside.sql.batch_execute(&add(source)).await.unwrap();
     }

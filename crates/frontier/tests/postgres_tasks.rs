@@ -479,13 +479,13 @@ async fn what_sql_cannot_do_is_refused_in_plain_words() {
         ),
         (
             "INSERT INTO domains (name) VALUES ('https://acme.example')",
-            "'https://acme.example' is not the name of a host",
+            "'https://acme.example' is not the name of a host that SQL can read",
         ),
         (
             "INSERT INTO domains (name) VALUES ('acme.example:8080')",
-            "'acme.example:8080' is not the name of a host",
+            "'acme.example:8080' is not the name of a host that SQL can read",
         ),
-        ("INSERT INTO domains (name) VALUES (NULL)", "NULL is not the name of a host"),
+        ("INSERT INTO domains (name) VALUES (NULL)", "NULL is not the name of a host that SQL can read"),
         ("UPDATE domains SET name = 'x.example'", "a domain stays as it is"),
         ("DELETE FROM domains", "a domain stays as it is"),
         ("INSERT INTO pages (domain_id, path) VALUES (999, '/')", "there is no domain 999"),

@@ -13,7 +13,7 @@ pub(crate) fn of(error: &Error) -> Status {
         Error::Locked { .. } | Error::Storage { .. } | Error::Database { .. } | Error::Stopped { .. } => {
             Status::unavailable(words)
         }
-        Error::NewerFormat { .. } | Error::Damaged { .. } => Status::internal(words),
+        Error::Unfit { .. } | Error::NewerFormat { .. } | Error::Damaged { .. } => Status::internal(words),
     }
 }
 

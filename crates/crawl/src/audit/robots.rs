@@ -25,9 +25,9 @@ pub(super) struct Rulebook<'f> {
 /// The rules of one scheme, host and port.
 #[derive(Default)]
 struct Site {
-    /// What the crawler kept when robots.txt was asked for last.
+    /// What the crawler kept when robots.txt was asked for last, as the log has it.
     copy: Option<Copy>,
-    /// The rules, and from when on they were known: a page that was under way then was sent by those before.
+    /// The rules, and from when on they were known, in the order of time: a page that was under way then was sent by those before.
     rules: Vec<(Moment, Rules)>,
 }
 
@@ -50,11 +50,14 @@ impl<'f> Rulebook<'f> {
             (None, CameTo::Nothing(words)) => without_file(words),
         };
         let site = self.sites.entry(label.origin.to_owned()).or_default();
-        let copy = of_answer(&outcome, site.copy.as_ref(), now.timestamp());
+        // What an import has added happened before what was there already: time goes back once in the log.
+        let previous = site.copy.as_ref().filter(|copy| copy.fetched_at <= now.timestamp());
+        let copy = of_answer(&outcome, previous, now.timestamp());
         let rules = copy.rules(&self.token);
         site.copy = Some(copy);
-        if site.rules.last().is_none_or(|(_, before)| *before != rules) {
-            site.rules.push((now, rules));
+        let place = site.rules.partition_point(|(from, _)| *from <= now);
+        if place == 0 || site.rules[place - 1].1 != rules {
+            site.rules.insert(place, (now, rules));
         }
     }
 

@@ -100,6 +100,31 @@ fn what_is_allowed_and_what_is_not() {
     }
 }
 
+/// A log that an import has added an older one to.
+#[test]
+fn rules_hold_from_when_they_were_read_wherever_they_stand_in_the_log() {
+    let table: [(&str, Vec<FetchRow>, &[&str]); 3] = [
+        (
+            "forbidden now, allowed then",
+            vec![robots(DAY), open_robots(0), private(HOUR), private(DAY + HOUR)],
+            &[FORBIDDEN],
+        ),
+        (
+            "allowed now, forbidden then",
+            vec![open_robots(DAY), robots(0), private(HOUR), private(DAY + HOUR)],
+            &[FORBIDDEN],
+        ),
+        (
+            "what could not be read then goes by what was read before it",
+            vec![robots(DAY), open_robots(0), no_robots(HOUR, "503"), private(2 * HOUR)],
+            &[],
+        ),
+    ];
+    for (name, rows, want) in table {
+        assert_eq!(audit(rows), want, "{name}");
+    }
+}
+
 #[test]
 fn a_crawl_delay_holds_from_when_it_was_read() {
     let slow = |started| asked(started, Some(CameTo::File("robots.txt slow")));

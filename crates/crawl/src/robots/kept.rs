@@ -59,15 +59,16 @@ pub async fn known(frontier: &dyn Frontier, url: &FetchUrl, product_token: &str)
 
 /// What the log of fetches says of a request for robots.txt: for whom it was, and what robots.txt came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Label<'a> {
-    pub(crate) origin: &'a str,
+pub struct Label<'a> {
+    /// The site that it was for.
+    pub origin: &'a str,
     /// None for a redirect that was followed: the last request says it.
-    pub(crate) came_to: Option<CameTo<'a>>,
+    pub came_to: Option<CameTo<'a>>,
 }
 
 /// What asking for robots.txt came to, redirects followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CameTo<'a> {
+pub enum CameTo<'a> {
     /// A file, and the key that its text is kept under.
     File(&'a str),
     /// No file, in the words of [`LastTry`](forager_fetch::robots::LastTry). The last status alone does not say it: a redirect may
@@ -80,7 +81,7 @@ const NO_FILE: &str = ", no file: ";
 
 impl<'a> Label<'a> {
     /// The label that a text is; none if it is about something else.
-    pub(crate) fn of(text: &'a str) -> Option<Self> {
+    pub fn of(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("for ")?;
         let (origin, came_to) = if let Some((origin, words)) = rest.split_once(NO_FILE) {
             (origin, Some(CameTo::Nothing(words)))

@@ -110,7 +110,7 @@ impl Scratch {
 
     async fn migrate(&self, part: &str) -> anyhow::Result<()> {
         let schema = PostgresSchema::connect(&self.url_of(part), Self::options(1))?;
-        schema.migrate(PostgresSchema::newest()).await?;
+        schema.migrate(schema.newest()).await?;
         Ok(())
     }
 

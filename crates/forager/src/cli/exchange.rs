@@ -42,7 +42,8 @@ pub(crate) struct EventsArgs {
 /// Write collections as JSON Lines, with all it takes to build them again
 ///
 /// A collection begins with a line about itself, what it has counted, its profiles, seeds, and what is set for and
-/// known of its hosts; each entry follows on a line of its own. A file is put in place when it is complete.
+/// known of its hosts; each entry follows on a line of its own. At the end stand the fetches and events of all of them, in
+/// their order. A file is put in place when it is complete.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -50,7 +51,7 @@ pub(crate) struct EventsArgs {
   $ forager export --collection news news.jsonl
   {"collection":"news","entries":2}
   $ wc -l < news.jsonl
-  3"#
+  4"#
 )]
 pub(crate) struct ExportArgs {
     /// The file to write [default: standard output]
@@ -68,7 +69,7 @@ pub(crate) struct ExportArgs {
 /// Take in what was exported
 ///
 /// Collections, profiles and seeds are made where they are not there yet; what is there stays as it
-/// is. Prints each change, then how many entries were `added` and `present`, and how many lines were
+/// is, and what is in the logs already is not written again. Prints each change, then how many entries were `added` and `present`, and how many lines were
 /// `bad`. A collection that is refused is passed over with all that belongs to it.
 #[derive(Debug, Args)]
 #[command(

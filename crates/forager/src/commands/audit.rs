@@ -4,6 +4,7 @@ use forager_core::url::FetchUrl;
 use forager_crawl::audit::{Abandoned, Audit, Auditor};
 use forager_frontier::verbs::Event;
 
+use super::history::{for_each_event, for_each_fetch};
 use crate::Outcome;
 use crate::cli::AuditArgs;
 use crate::config::Config;
@@ -12,9 +13,6 @@ use crate::store::{self, Missing, Store};
 
 const COLUMNS: &[&str] =
     &["host", "fetches", "bytes", "first", "last", "mostInFlight", "shortestGap", "robotsRead", "abandoned"];
-
-/// Rows that are read at a time.
-const PAGE: usize = 10_000;
 
 pub(super) fn run(args: &AuditArgs) -> anyhow::Result<Outcome> {
     let token = Config::load(&args.store.place.config)?.fetch.product_token();
@@ -36,26 +34,16 @@ fn audit(store: &Store, token: &str, host: Option<&str>) -> anyhow::Result<Audit
         found.into_iter().next().flatten()
     };
     let mut auditor = Auditor::new(token, &files).only(host);
-    let mut from = 0;
-    loop {
-        let rows = store::ask(store.frontier.fetches(from, PAGE))?;
-        let Some(last) = rows.last() else { break };
-        from = last.position + 1;
-        for row in rows {
-            auditor.fetch(row);
-        }
-    }
-    let mut from = 0;
-    loop {
-        let events = store::ask(store.frontier.events(from, PAGE))?;
-        let Some(last) = events.last() else { break };
-        from = last.position + 1;
-        for event in events {
-            let Event::Abandoned { from, .. } = event.event else { continue };
-            let Ok(url) = FetchUrl::parse(&event.subject) else { continue };
-            let (host, url) = (url.host().to_owned(), event.subject);
-            auditor.abandoned(Abandoned { host, url, from, until: event.at });
-        }
-    }
+    for_each_fetch(store, |row| {
+        auditor.fetch(row);
+        Ok(())
+    })?;
+    for_each_event(store, |row| {
+        let Event::Abandoned { from, .. } = row.event else { return Ok(()) };
+        let Ok(url) = FetchUrl::parse(&row.subject) else { return Ok(()) };
+        let (host, url) = (url.host().to_owned(), row.subject);
+        auditor.abandoned(Abandoned { host, url, from, until: row.at });
+        Ok(())
+    })?;
     Ok(auditor.finish())
 }

@@ -14,7 +14,7 @@ use crate::words::counted;
 
 pub(super) fn run(command: &DbCommand) -> anyhow::Result<Outcome> {
     match command {
-        DbCommand::Migrate(args) => migrate(&args.store, PostgresSchema::newest()),
+        DbCommand::Migrate(args) => migrate(&args.store, None),
         DbCommand::Status(args) => status(&args.store),
         DbCommand::Check(args) => {
             database(&args.store)?;
@@ -42,11 +42,12 @@ struct Step {
     at: Option<String>,
 }
 
-fn migrate(args: &StoreArgs, target: i32) -> anyhow::Result<Outcome> {
+/// Brings the schema to a version, or to the one that this program needs.
+fn migrate(args: &StoreArgs, target: Option<i32>) -> anyhow::Result<Outcome> {
     let (schema, before, steps, is_gone) = with_schema(args, async |schema| {
         let before = schema.applied().await?.last().map_or(0, |last| last.version);
         let was_there = schema.exists().await?;
-        let steps = schema.migrate(target).await?;
+        let steps = schema.migrate(target.unwrap_or(schema.newest())).await?;
         let is_gone = was_there && !schema.exists().await?;
         Ok((schema.name().to_owned(), before, steps, is_gone))
     })?;
@@ -66,21 +67,23 @@ fn migrate(args: &StoreArgs, target: i32) -> anyhow::Result<Outcome> {
 }
 
 fn status(args: &StoreArgs) -> anyhow::Result<Outcome> {
-    let (name, applied) =
-        with_schema(args, async |schema| Ok((schema.name().to_owned(), schema.applied().await?)))?;
+    let (name, applied, steps) = with_schema(args, async |schema| {
+        Ok((schema.name().to_owned(), schema.applied().await?, schema.steps()))
+    })?;
+    let newest = steps.last().map_or(0, |last| last.version);
     let found = applied.last().map_or(0, |last| last.version);
     let mut output = Output::new(args.format(), &["schema", "version", "name", "state", "at"]);
     for step in applied {
-        let state = if step.version > PostgresSchema::newest() { "unknown" } else { "taken" };
+        let state = if step.version > newest { "unknown" } else { "taken" };
         let (schema, at) = (name.clone(), Some(step.at));
         output.row(&Step { schema, version: step.version, name: step.name, state, at })?;
     }
-    for step in PostgresSchema::steps().iter().filter(|step| step.version > found) {
+    for step in steps.iter().filter(|step| step.version > found) {
         let (schema, name) = (name.clone(), step.name.to_owned());
         output.row(&Step { schema, version: step.version, name, state: "missing", at: None })?;
     }
     output.flush()?;
-    Ok(if found == PostgresSchema::newest() { Outcome::Complete } else { Outcome::SomeBad })
+    Ok(if found == newest { Outcome::Complete } else { Outcome::SomeBad })
 }
 
 fn down(args: &DbDownArgs) -> anyhow::Result<Outcome> {
@@ -99,7 +102,7 @@ fn down(args: &DbDownArgs) -> anyhow::Result<Outcome> {
             }
         }
     }
-    migrate(&args.store, args.to)
+    migrate(&args.store, Some(args.to))
 }
 
 /// The database that is meant; a folder is refused.

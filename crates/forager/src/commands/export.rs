@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::catalog::entries;
-use super::kept::Written;
+use super::history::{self, Owners};
+use super::kept;
 use super::queue::HOST_PAGE;
 use crate::Outcome;
 use crate::cli::ExportArgs;
@@ -96,14 +97,19 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         if args.file.is_some() {
             progress::start_counting(stats.iter().map(entries).sum());
         }
+        let mut owners = Owners::default();
         for spec in wanted {
             let told = headers(store, &catalog, spec, &mut target)?;
-            let entries = images(store, spec, told, &mut target)?;
+            owners.add(&spec.id);
+            let entries = images(store, spec, told, &mut owners, &mut target)?;
             if args.file.is_some() {
                 output.row(&Exported { collection: &spec.id, entries })?;
             }
         }
-        Ok(())
+        owners.write(store, |written| match written {
+            history::Written::Line(line) => target.line(line),
+            history::Written::Evidence(of) => kept::write_all(store, "", &[of], |line| target.line(line)),
+        })
     })?;
     target.finish()?;
     progress::finish();
@@ -188,9 +194,10 @@ fn images(
     store: &Store,
     spec: &CollectionSpec,
     mut told: HashSet<String>,
+    owners: &mut Owners,
     target: &mut Target,
 ) -> anyhow::Result<u64> {
-    let (mut after, mut count, mut kept) = (None, 0, Written::default());
+    let (mut after, mut count, mut kept) = (None, 0, kept::Written::default());
     loop {
         let page = store::ask(store.frontier.export(&spec.id, after, PAGE, store.now))?;
         let seeds = page.iter().filter_map(|image| image.seed.as_ref());
@@ -204,8 +211,9 @@ fn images(
         }
         page.iter().try_for_each(|image| target.line(image))?;
         if spec.kind != Kind::Plain {
-            kept.of_entries(store, &spec.id, &page, |line| target.line(line))?;
+            kept::write_all(store, &spec.id, &kept.of_entries(&page), |line| target.line(line))?;
         }
+        owners.add_hosts(&page);
         count += page.len() as u64;
         progress::advance(page.len() as u64);
         match page.last() {

@@ -2,7 +2,7 @@
 
 mod changes;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::mem;
 
@@ -10,13 +10,14 @@ use anyhow::bail;
 use forager_frontier::Frontier;
 use forager_frontier::catalog::{Change, Kind};
 use forager_frontier::host::HostSettings;
-use forager_frontier::verbs::{HostChange, HostFilter, Image};
+use forager_frontier::verbs::{EventRow, FetchRow, HostChange, HostFilter, Image, Logged};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::changes::{Failure, changes};
 use super::catalog::ChangeRow;
 use super::export::{Header, HostHeader, VERSION};
+use super::history;
 use super::kept::{Kept, Waiting};
 use super::queue::HOST_PAGE;
 use crate::Outcome;
@@ -43,6 +44,14 @@ enum Item {
     Image(Box<Image>),
     /// What is kept beside entries; none when it was taken in.
     Kept(Option<Box<Kept>>),
+    /// What happened, likewise.
+    Happened(Option<Box<history::Line>>),
+}
+
+impl Item {
+    fn is_entry(&self) -> bool {
+        matches!(self, Self::Image(_))
+    }
 }
 
 #[derive(Serialize)]
@@ -57,7 +66,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let mut output = Output::new(args.store.format(), &["change", "kind", "name"]);
     store::with_lazy(&args.store, Missing::Create, |lazy| {
         let mut import = Import::new(args.collection.as_deref());
-        let is_alone = |item: &Item| matches!(item, Item::Header(..) | Item::Kept(_));
+        let is_alone = |item: &Item| !item.is_entry();
         let call = |items: &mut [Item], told: &mut Told<'_>| match items {
             [Item::Header(place, header)] => match header.take() {
                 Some(header) => import.header(lazy, place, *header, told),
@@ -67,13 +76,20 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
                 Some(kept) => import.keep(lazy, *kept, told),
                 None => Ok(()),
             },
+            [Item::Happened(line)] => match line.take() {
+                Some(line) => import.happened(lazy, *line, told),
+                None => Ok(()),
+            },
             _ => import.take(lazy, items, told),
         };
         let mut summary = for_each_batch(input, &mut output, BATCHES, read, is_alone, call)?;
         summary.tell(&mut output, |told| {
             import.begin(lazy, told)?;
             import.find_sources(lazy)?;
-            if import.kept.is_any() { import.kept.write(lazy.get()?) } else { Ok(()) }
+            if import.kept.is_any() {
+                import.kept.write(lazy.get()?)?;
+            }
+            if import.history.is_any() { import.history.write(lazy.get()?) } else { Ok(()) }
         })?;
         let imported = Imported { added: import.added, present: import.present, bad: summary.bad };
         tell(&imported, &mut output)?;
@@ -88,6 +104,9 @@ fn read(line: &Line<'_>) -> Result<Item, BadLine> {
     }
     if text(line)?.starts_with("{\"kept\"") {
         return Ok(Item::Kept(Some(Box::new(parse(line)?))));
+    }
+    if text(line)?.starts_with("{\"log") {
+        return Ok(Item::Happened(Some(Box::new(parse(line)?))));
     }
     match parse(line) {
         Ok(image) => Ok(Item::Image(Box::new(image))),
@@ -160,12 +179,16 @@ struct Import<'a> {
     /// Entries whose source had not come when they did: several processes number what they find side by side.
     early: Vec<(String, Image)>,
     kept: Waiting,
+    /// The name that each collection of the file has here; none if it was refused. What happened comes for all of them together.
+    names: HashMap<String, Option<String>>,
+    history: history::Waiting,
 }
 
 impl<'a> Import<'a> {
     fn new(wanted: Option<&'a str>) -> Self {
         let (waiting, target) = (Vec::new(), Target::Unknown);
         let (seen, early, kept) = (HashSet::new(), Vec::new(), Waiting::default());
+        let (names, history) = (HashMap::new(), history::Waiting::default());
         Self {
             wanted,
             first: None,
@@ -177,6 +200,8 @@ impl<'a> Import<'a> {
             seen,
             early,
             kept,
+            names,
+            history,
         }
     }
 
@@ -235,6 +260,7 @@ impl<'a> Import<'a> {
             },
         };
         self.has_begun = true;
+        self.names.insert(from.clone(), Some(id.clone()));
         self.target = Target::Collection(id);
         changes.iter().try_for_each(|change| told.row(0, &ChangeRow::from(change)))
     }
@@ -251,6 +277,7 @@ impl<'a> Import<'a> {
         if !self.has_begun {
             bail!("{place}: {problem}");
         }
+        self.names.extend(id.clone().map(|id| (id, None)));
         self.target = Target::Refused(id);
         told.refuse(place, &BadLine::whole(format_args!("{problem}; what belongs to it is passed over")))
     }
@@ -267,7 +294,13 @@ impl<'a> Import<'a> {
 
     /// Takes in what is kept beside entries.
     fn keep(&mut self, lazy: &mut Lazy<'_>, kept: Kept, told: &mut Told<'_>) -> anyhow::Result<()> {
-        let Some(id) = self.goes_to(lazy, told)? else {
+        let goes_to = if kept.is_evidence() {
+            self.expect_header(lazy, told)?;
+            Some(String::new())
+        } else {
+            self.goes_to(lazy, told)?
+        };
+        let Some(id) = goes_to else {
             told.pass_over(1);
             return Ok(());
         };
@@ -275,6 +308,49 @@ impl<'a> Import<'a> {
             return told.bad(0, &problem);
         }
         if self.kept.is_enough() { self.kept.write(lazy.get()?) } else { Ok(()) }
+    }
+
+    /// Takes in what happened.
+    fn happened(
+        &mut self,
+        lazy: &mut Lazy<'_>,
+        line: history::Line,
+        told: &mut Told<'_>,
+    ) -> anyhow::Result<()> {
+        self.expect_header(lazy, told)?;
+        let mut row = match self.history.read(line) {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(()),
+            Err(problem) => return told.bad(0, &problem),
+        };
+        let (Logged::Fetch(FetchRow { collection, .. }) | Logged::Event(EventRow { collection, .. })) =
+            &mut row;
+        // What was fetched for no collection was fetched for a host of one.
+        if !collection.is_empty() {
+            let Some(id) = self.name_here(collection) else {
+                told.pass_over(1);
+                return Ok(());
+            };
+            *collection = id;
+        }
+        self.history.add(row, lazy.get()?)
+    }
+
+    /// Refuses what belongs to all collections of a file where nothing was said of any, and there is none to take it in.
+    fn expect_header(&mut self, lazy: &mut Lazy<'_>, told: &mut Told<'_>) -> anyhow::Result<()> {
+        self.begin(lazy, told)?;
+        if let Target::Unknown = self.target {
+            self.without_header(lazy)?;
+        }
+        Ok(())
+    }
+
+    /// The name that a collection of the file has here; none if it was refused, or never spoken of.
+    fn name_here(&self, name: &str) -> Option<String> {
+        match self.target {
+            Target::Unknown => self.wanted.map(str::to_owned),
+            _ => self.names.get(name).cloned().flatten(),
+        }
     }
 
     /// Takes in entries.
@@ -285,7 +361,7 @@ impl<'a> Import<'a> {
         };
         let images = items.iter().filter_map(|item| match item {
             Item::Image(image) => Some((**image).clone()),
-            Item::Header(..) | Item::Kept(_) => None,
+            Item::Header(..) | Item::Kept(_) | Item::Happened(_) => None,
         });
         let images: Vec<Image> = images.collect();
         for image in &images {

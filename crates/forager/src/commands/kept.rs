@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::mem;
 
 use forager_core::url::FetchUrl;
-use forager_crawl::robots::{delays_key, note_key, origin};
+use forager_crawl::robots::{delays_key, file_key, note_key, origin};
 use forager_frontier::verbs::{Image, MAX_NOTE_BYTES, Note, text_key};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,8 @@ pub(super) enum Of {
     Robots(String),
     /// What all robots.txt of a host ask for between fetches.
     CrawlDelays(String),
+    /// A text of robots.txt that the log of fetches refers to, by its key.
+    Evidence(String),
 }
 
 impl Of {
@@ -36,6 +38,7 @@ impl Of {
             Self::Text(url) => text_key(collection, url),
             Self::Robots(origin) => note_key(origin),
             Self::CrawlDelays(host) => delays_key(host),
+            Self::Evidence(key) => key.clone(),
         }
     }
 
@@ -43,7 +46,9 @@ impl Of {
     fn written(&self, value: &[u8]) -> String {
         match self {
             Self::Text(_) => String::from_utf8_lossy(value).into_owned(),
-            Self::Robots(_) | Self::CrawlDelays(_) => value.iter().copied().map(char::from).collect(),
+            Self::Robots(_) | Self::CrawlDelays(_) | Self::Evidence(_) => {
+                value.iter().copied().map(char::from).collect()
+            }
         }
     }
 
@@ -51,18 +56,19 @@ impl Of {
     fn read(&self, value: &str) -> Option<Vec<u8>> {
         match self {
             Self::Text(_) => Some(value.as_bytes().to_vec()),
-            Self::Robots(_) | Self::CrawlDelays(_) => {
+            Self::Robots(_) | Self::CrawlDelays(_) | Self::Evidence(_) => {
                 value.chars().map(|letter| u8::try_from(letter).ok()).collect()
             }
         }
     }
 
-    /// Whether there can be such a page or host.
-    fn is_sound(&self) -> bool {
+    /// Whether there can be such a page or host, or such a text.
+    fn is_sound(&self, value: &[u8]) -> bool {
         let url = match self {
             Self::Text(url) => url.clone(),
             Self::Robots(origin) => format!("{origin}/"),
             Self::CrawlDelays(host) => format!("http://{host}/"),
+            Self::Evidence(key) => return *key == file_key(value),
         };
         FetchUrl::parse(&url).is_ok()
     }
@@ -78,6 +84,31 @@ pub(super) struct Kept {
     more: bool,
 }
 
+impl Kept {
+    /// Whether it belongs to the log of fetches, and to no collection.
+    pub(super) fn is_evidence(&self) -> bool {
+        matches!(self.of, Of::Evidence(_))
+    }
+}
+
+/// Hands on, line by line, what is kept of these.
+pub(super) fn write_all(
+    store: &Store,
+    collection: &str,
+    all: &[Of],
+    mut write: impl FnMut(&Kept) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for some in all.chunks(AT_A_TIME) {
+        let keys: Vec<String> = some.iter().map(|of| of.key(collection)).collect();
+        let values = store::ask(store.frontier.noted(&keys))?;
+        for (of, value) in some.iter().zip(values) {
+            let Some(value) = value else { continue };
+            lines(of, &of.written(&value)).try_for_each(|line| write(&line))?;
+        }
+    }
+    Ok(())
+}
+
 /// What was written so far of hosts: each is written with its first page.
 #[derive(Default)]
 pub(super) struct Written {
@@ -85,24 +116,9 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Hands on, line by line, what is kept of these entries and was not written yet.
-    pub(super) fn of_entries(
-        &mut self,
-        store: &Store,
-        collection: &str,
-        entries: &[Image],
-        mut write: impl FnMut(&Kept) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        let all: Vec<Of> = entries.iter().flat_map(|entry| self.about(entry)).collect();
-        for some in all.chunks(AT_A_TIME) {
-            let keys: Vec<String> = some.iter().map(|of| of.key(collection)).collect();
-            let values = store::ask(store.frontier.noted(&keys))?;
-            for (of, value) in some.iter().zip(values) {
-                let Some(value) = value else { continue };
-                lines(of, &of.written(&value)).try_for_each(|line| write(&line))?;
-            }
-        }
-        Ok(())
+    /// What may be kept of these entries, and was not written yet.
+    pub(super) fn of_entries(&mut self, entries: &[Image]) -> Vec<Of> {
+        entries.iter().flat_map(|entry| self.about(entry)).collect()
     }
 
     /// What may be kept of an entry, and of its host if that is the first one of it.
@@ -129,6 +145,8 @@ fn lines(of: &Of, value: &str) -> impl Iterator<Item = Kept> {
     })
 }
 
+const NEVER_KEPT: &str = "nothing like this is ever kept";
+
 /// What an import has read and not written down yet.
 #[derive(Default)]
 pub(super) struct Waiting {
@@ -142,8 +160,7 @@ impl Waiting {
     pub(super) fn take(&mut self, line: Kept, collection: &str) -> Result<(), BadLine> {
         let Kept { of: kept, value, more } = line;
         let begun = self.part.take().filter(|(of, _)| *of == kept);
-        let bytes = kept.read(&value).filter(|_| kept.is_sound());
-        let Some(bytes) = bytes else { return Err(BadLine::whole("nothing like this is ever kept")) };
+        let Some(bytes) = kept.read(&value) else { return Err(BadLine::whole(NEVER_KEPT)) };
         let mut all = begun.map(|(_, begun)| begun).unwrap_or_default();
         all.extend(bytes);
         if all.len() > MAX_NOTE_BYTES {
@@ -151,6 +168,8 @@ impl Waiting {
         }
         if more {
             self.part = Some((kept, all));
+        } else if !kept.is_sound(&all) {
+            return Err(BadLine::whole(NEVER_KEPT));
         } else {
             self.notes.push((kept.key(collection), all));
         }

@@ -309,6 +309,7 @@ macro_rules! conformance_suite {
                 what_is_imported_equals_what_was_exported,
                 what_was_imported_is_handed_out_in_the_same_order,
                 an_image_survives_json,
+                logs_go_on_elsewhere_in_the_same_order,
                 what_is_done_is_counted_at_its_queue_again,
                 what_was_counted_and_learned_goes_on_elsewhere,
                 a_source_that_comes_later_is_known_when_its_finds_come_again,

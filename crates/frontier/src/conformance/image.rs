@@ -8,7 +8,11 @@ use super::world::*;
 use crate::entry::State;
 use crate::error::Error;
 use crate::host::Learned;
-use crate::verbs::{Action, HostFilter, Image, Item, LeaseAnswer, LeaseRequest, Link, Put, Stats, Word};
+use crate::moment::Moment;
+use crate::verbs::{
+    Action, EventRow, FetchRow, HostFilter, Image, Item, LeaseAnswer, LeaseRequest, Link, Logged, Put,
+    Report, Sent, Stats, Word,
+};
 
 const HOME: &str = "https://a.example/";
 
@@ -163,6 +167,46 @@ pub async fn an_image_survives_json(world: World) {
         assert!(!line.contains('\n'));
         assert_eq!(serde_json::from_str::<Image>(&line).unwrap(), image, "{line}");
     }
+}
+
+pub async fn logs_go_on_elsewhere_in_the_same_order(world: World) {
+    let mut from = world.another();
+    configured(&mut from, Order::Hierarchy).await;
+    from.start_seed(HOME).await;
+    for result in ["one", "two", "three"] {
+        let leased = from.lease_one().await;
+        let fetch = Sent { at: from.moment(), robots: "allowed by /".to_owned(), ..Sent::default() };
+        from.complete(Report { fetch: Some(fetch), ..ok(leased.token, result) }).await;
+        from.pass("30h");
+    }
+    let (fetches, events) = (from.fetches().await, from.events().await);
+    assert_eq!((fetches.len(), events.len()), (3, 2), "each but the first was a change");
+    let rest = FetchRow { back_off_until: Some(Moment::NEVER), ..fetches[2].clone() };
+    let fetches = [fetches[0].clone(), fetches[1].clone(), rest];
+
+    let mut to = world.another();
+    configured(&mut to, Order::Hierarchy).await;
+    to.start_seed(HOME).await;
+    let of_fetches = fetches.iter().cloned().map(Logged::Fetch);
+    let rows: Vec<Logged> = of_fetches.chain(events.iter().cloned().map(Logged::Event)).collect();
+    for (row, line) in rows.iter().map(|row| (row, serde_json::to_string(row).unwrap())) {
+        assert_eq!(serde_json::from_str::<Logged>(&line).unwrap(), *row, "{line}");
+    }
+    // In several calls, with positions of their own from where the log was.
+    for row in &rows {
+        to.frontier().append(std::slice::from_ref(row), to.now).await.unwrap();
+    }
+    to.reopen();
+    to.frontier().append(&rows, to.now).await.unwrap();
+    let (told, happened) = (to.fetches().await, to.events().await);
+    for (number, row) in told.iter().enumerate() {
+        assert_eq!(*row, FetchRow { position: number as u64, ..fetches[number % 3].clone() });
+    }
+    for (number, row) in happened.iter().enumerate() {
+        assert_eq!(*row, EventRow { position: number as u64, ..events[number % 2].clone() });
+    }
+    assert_eq!((told.len(), happened.len()), (6, 4));
+    assert_eq!(to.lease_urls(1).await, [HOME], "what was waited for elsewhere is not waited for again");
 }
 
 pub async fn what_is_leased_is_exported_as_queued(mut world: World) {

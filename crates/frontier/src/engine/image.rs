@@ -13,7 +13,7 @@ use crate::entry::{DEEPEST, EntryId, Standing, State};
 use crate::error::{Error, Result};
 use crate::host::Learned;
 use crate::moment::Moment;
-use crate::verbs::{Image, Tally};
+use crate::verbs::{EventRow, Image, Logged, Tally};
 
 /// Entries of a collection with all that is known of them.
 pub(crate) fn export<T: Tx>(
@@ -166,4 +166,19 @@ fn take_in<T: Tx>(
         count_done(tx, &standing, State::Queued);
     }
     Ok(true)
+}
+
+/// Appends to the logs what they had elsewhere.
+pub(crate) fn append<T: Tx>(tx: &mut T, rows: &[Logged], now: Moment) -> Result<()> {
+    settle(tx, now)?;
+    for row in rows {
+        match row {
+            // It was waited for where it was made, and its limits are those of then.
+            Logged::Fetch(fetch) => tx.log_fetch(fetch.clone()),
+            Logged::Event(EventRow { at, collection, subject, event, .. }) => {
+                tx.emit(*at, collection, subject, event.clone());
+            }
+        }
+    }
+    Ok(())
 }

@@ -49,7 +49,7 @@ use self::shared::Shared;
 use self::view::View;
 use super::Store;
 use crate::catalog::{Catalog, Rows};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::moment::Moment;
 use crate::settings::Settings;
 
@@ -192,8 +192,7 @@ impl Postgres {
             (version, steps) = (row.try_get(0)?, row.try_get(1)?);
         }
         // Another version of the program may have changed the tables meanwhile.
-        let known = self.shared.ensure_known(steps);
-        known.map_err(|problem| Failure::Call(Error::Database { problem }))?;
+        self.shared.ensure_known(steps).map_err(Failure::Call)?;
         let known = self.known();
         let known =
             if known.version == version { known } else { self.read_catalog(session, version).await? };

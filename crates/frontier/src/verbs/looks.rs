@@ -4,7 +4,7 @@ use forager_core::hierarchy::Priority;
 use forager_core::sentinel::Risk;
 use serde::{Deserialize, Serialize};
 
-use super::reports::Difference;
+use super::reports::{Difference, FetchRow};
 use crate::entry::{EntryId, Record, State};
 use crate::moment::Moment;
 
@@ -175,6 +175,16 @@ pub enum Event {
         /// How many of all of them are not to be fetched any more.
         done: u64,
     },
+}
+
+/// A row of a log, to be taken elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Logged {
+    /// Of the log of fetches.
+    Fetch(FetchRow),
+    /// Of the log of events.
+    Event(EventRow),
 }
 
 /// An entry with all that is known of it, to be taken elsewhere.

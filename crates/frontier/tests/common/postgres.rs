@@ -79,7 +79,7 @@ impl InSchema {
         let Self { url, options } = self.clone();
         apart(async move {
             let schema = PostgresSchema::connect(&url, options).unwrap();
-            schema.migrate(PostgresSchema::newest()).await.unwrap();
+            schema.migrate(schema.newest()).await.unwrap();
         });
         self
     }

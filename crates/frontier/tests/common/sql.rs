@@ -4,9 +4,10 @@ use forager_core::order::Order;
 use forager_core::scope::Profile;
 use forager_core::scope::extent::Kind;
 use forager_frontier::catalog::Limits;
-use forager_frontier::verbs::{Completed, JobView, LeaseRequest, Leased, Link, NewJob, Report};
+use forager_frontier::verbs::{Completed, JobView, LeaseRequest, Leased, Link, NewJob, Page, Report};
 use forager_frontier::{Frontier as _, Postgres, Settings};
 use jiff::{SignedDuration, Timestamp};
+use tokio_postgres::error::DbError;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 
@@ -118,10 +119,26 @@ impl Beside {
 
     /// Runs a statement that must fail; returns what the database says.
     pub async fn refused(&self, statement: &str) -> String {
+        self.refusal(statement).await.message().to_owned()
+    }
+
+    /// What to do about a statement that is refused.
+    pub async fn hint(&self, statement: &str) -> String {
+        self.refusal(statement).await.hint().unwrap_or_default().to_owned()
+    }
+
+    async fn refusal(&self, statement: &str) -> DbError {
         match self.sql.batch_execute(statement).await {
             Ok(()) => panic!("{statement} is accepted"),
-            Err(cause) => cause.as_db_error().expect("the database says it").message().to_owned(),
+            Err(cause) => cause.as_db_error().expect("the database says it").clone(),
         }
+    }
+
+    /// Has Forager find a link on the homepage of a job.
+    pub async fn find(&self, job: &str, url: &str) {
+        let (collection, source) = (job.to_owned(), Some(HOME.to_owned()));
+        let page = Page { collection, source, links: vec![link(url)], ..Page::default() };
+        self.store.discover(&[page], self.now).await.unwrap();
     }
 
     /// What is counted and worked out is what a scan over everything finds.

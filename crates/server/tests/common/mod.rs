@@ -84,7 +84,7 @@ impl World {
         let options =
             PostgresOptions { schema, connections: 2, listens: false, ..PostgresOptions::default() };
         let tables = PostgresSchema::connect(&url, options.clone()).unwrap();
-        tables.migrate(PostgresSchema::newest()).await.unwrap();
+        tables.migrate(tables.newest()).await.unwrap();
         let store = Postgres::connect(&url, Settings::default(), options).await.unwrap();
         Self::over(Arc::new(store), Options::default(), None).await
     }

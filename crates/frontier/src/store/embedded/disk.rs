@@ -225,9 +225,10 @@ fn scanned(memtable_mib: u64) -> KeyspaceCreateOptions {
 /// Refuses what is not a folder of ours, and clears away one that was never finished.
 fn prepare(path: &Path) -> Result<()> {
     let storage = |problem: String| Error::Storage { path: path.to_owned(), problem };
+    let unfit = |problem: String| Error::Unfit { place: path.display().to_string(), problem };
     match fs::metadata(path) {
         Ok(found) if !found.is_dir() => {
-            return Err(storage("is a file, not a folder; choose a folder with --data".to_owned()));
+            return Err(unfit("is a file, not a folder; choose a folder with --data".to_owned()));
         }
         Ok(_) => {}
         Err(cause) if cause.kind() == ErrorKind::NotFound => {
@@ -246,7 +247,7 @@ fn prepare(path: &Path) -> Result<()> {
     let of_fjall = ["lock", "keyspaces", "0.jnl", "clean", MADE];
     if let Some(other) = names.iter().find(|name| of_fjall.iter().all(|known| name != known)) {
         let problem = format!("is not empty, and holds {} rather than a queue", other.display());
-        return Err(storage(format!("{problem}; choose another folder with --data")));
+        return Err(unfit(format!("{problem}; choose another folder with --data")));
     }
     // The marker is written last: without it nothing was ever stored here, unless it was lost.
     let journal = path.join("0.jnl");

@@ -9,6 +9,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure::describe;
+use super::migrate::{MIGRATIONS, Migration};
 use crate::error::{Error, Result};
 
 /// How a database is used.
@@ -29,6 +30,8 @@ pub struct PostgresOptions {
     pub listens: bool,
     /// How many numbers a process sets aside for itself at a time; with 1 it takes only what it uses.
     pub number_block: usize,
+    /// The steps of the schema that this program knows, in order.
+    pub steps: &'static [Migration],
     /// A file (PEM) with the certificates of the authority that the server is known by, instead of those that are known
     /// to everybody.
     pub authority: Option<PathBuf>,
@@ -44,12 +47,18 @@ impl Default for PostgresOptions {
             prepares: true,
             listens: true,
             number_block: 256,
+            steps: MIGRATIONS,
             authority: None,
         }
     }
 }
 
 impl PostgresOptions {
+    /// The version of the schema that this program needs.
+    pub fn newest(&self) -> i32 {
+        self.steps.last().map_or(0, |last| last.version)
+    }
+
     /// Refuses what no database could be used with: names the setting, and says why.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if let Some(problem) = schema_problem(&self.schema) {

@@ -275,7 +275,7 @@ impl Postgres {
                 if is_about_tables(&cause) {
                     // Another version of the program may have changed them meanwhile.
                     let found = self.shared.version().await?;
-                    self.shared.ensure_known(found).map_err(|problem| Error::Database { problem })?;
+                    self.shared.ensure_known(found)?;
                 }
                 Err(Error::Database { problem: describe(&cause) })
             }

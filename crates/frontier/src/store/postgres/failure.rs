@@ -143,8 +143,8 @@ pub(super) fn describe(cause: &PgError) -> String {
 }
 
 /// A database that cannot be used as it is, which trying again does not change.
-pub(super) fn unfit(problem: &str) -> Error {
-    Error::Configuration(format!("the database: {problem}"))
+pub(super) fn unfit(problem: String) -> Error {
+    Error::Unfit { place: "the database".to_owned(), problem }
 }
 
 /// Why something failed that is no call: it is done when a program starts, or at somebody's word.
@@ -154,7 +154,7 @@ pub(super) fn to_error(failure: Failure) -> Error {
         Failure::Damaged(problem) => problem,
         Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => {
             let problem = describe(&cause);
-            return if is_about_setup(&cause) { unfit(&problem) } else { Error::Database { problem } };
+            return if is_about_setup(&cause) { unfit(problem) } else { Error::Database { problem } };
         }
         Failure::Pool(cause) => cause.to_string(),
         other => format!("{other:?}"),

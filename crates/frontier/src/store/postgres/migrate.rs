@@ -7,7 +7,7 @@ use super::call::Attempt;
 use super::failure::{Failure, is_locked, to_error, unfit};
 use super::session::{Session, quoted};
 use super::shared::Shared;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// One step of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,18 +20,25 @@ pub struct Migration {
     down: &'static str,
 }
 
+impl Migration {
+    /// A step, with the statements that take it and those that take it back. They run with the schema as search path.
+    pub const fn new(version: i32, name: &'static str, up: &'static str, down: &'static str) -> Self {
+        Self { version, name, up, down }
+    }
+}
+
 macro_rules! migration {
     ($version:literal, $name:literal) => {
-        Migration {
-            version: $version,
-            name: $name,
-            up: include_str!(concat!("migrations/000", $version, "_", $name, ".up.sql")),
-            down: include_str!(concat!("migrations/000", $version, "_", $name, ".down.sql")),
-        }
+        Migration::new(
+            $version,
+            $name,
+            include_str!(concat!("migrations/000", $version, "_", $name, ".up.sql")),
+            include_str!(concat!("migrations/000", $version, "_", $name, ".down.sql")),
+        )
     };
 }
 
-/// All steps, in order.
+/// All steps of this version of the program, in order.
 pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(1, "queue"),
     migration!(2, "rules"),
@@ -41,6 +48,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(6, "steering"),
     migration!(7, "line"),
     migration!(8, "seeds"),
+    migration!(9, "names"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.
@@ -60,7 +68,7 @@ pub struct Applied {
 impl Shared {
     /// Refuses a schema that this program does not know, or that is not there yet.
     pub(super) async fn ensure_migrated(&self) -> Result<()> {
-        self.ensure_known(self.version().await?).map_err(|problem| unfit(&problem))
+        self.ensure_known(self.version().await?)
     }
 
     /// The last step that the schema has taken; 0 if none.
@@ -69,27 +77,27 @@ impl Shared {
     }
 
     /// Refuses a schema that has taken other steps than this program knows, and says why.
-    pub(super) fn ensure_known(&self, found: i32) -> Result<(), String> {
-        let (schema, known) = (&self.options.schema, newest());
+    pub(super) fn ensure_known(&self, found: i32) -> Result<()> {
+        let (schema, known) = (&self.options.schema, self.options.newest());
         match found.cmp(&known) {
             std::cmp::Ordering::Equal => Ok(()),
             std::cmp::Ordering::Less if found == 0 => {
-                Err(format!("there is nothing in the schema {schema:?} yet; run `forager db migrate`"))
+                Err(unfit(format!("there is nothing in the schema {schema:?} yet; run `forager db migrate`")))
             }
-            std::cmp::Ordering::Less => Err(format!(
+            std::cmp::Ordering::Less => Err(unfit(format!(
                 "the schema {schema:?} has version {found}, and this program needs {known}; run `forager db migrate`"
-            )),
+            ))),
             std::cmp::Ordering::Greater => Err(self.is_newer(found)),
         }
     }
 
     /// What is told to a program that is older than the schema.
-    fn is_newer(&self, found: i32) -> String {
-        let (schema, known) = (&self.options.schema, newest());
-        format!(
+    fn is_newer(&self, found: i32) -> Error {
+        let (schema, known) = (&self.options.schema, self.options.newest());
+        unfit(format!(
             "the schema {schema:?} was made by a newer version of Forager (version {found}, this one knows {known}); \
              use that one"
-        )
+        ))
     }
 
     /// The steps that the database has taken.
@@ -149,13 +157,13 @@ impl Shared {
         self.prepare(session, has_schema, has_table).await?;
         let rows = session.query(LAST, &[]).await?;
         let last: i32 = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
-        if last > newest() {
-            return Err(Failure::Call(unfit(&self.is_newer(last))));
+        if last > self.options.newest() {
+            return Err(Failure::Call(self.is_newer(last)));
         }
         let step = match last.cmp(&target) {
             std::cmp::Ordering::Equal => None,
-            std::cmp::Ordering::Less => numbered(last + 1).map(|migration| (migration, true)),
-            std::cmp::Ordering::Greater => numbered(last).map(|migration| (migration, false)),
+            std::cmp::Ordering::Less => self.numbered(last + 1).map(|migration| (migration, true)),
+            std::cmp::Ordering::Greater => self.numbered(last).map(|migration| (migration, false)),
         };
         if let Some((migration, is_up)) = step {
             session.run(if is_up { migration.up } else { migration.down }).await?;
@@ -217,18 +225,13 @@ impl Shared {
         Ok(())
     }
 
+    fn numbered(&self, version: i32) -> Option<&'static Migration> {
+        self.options.steps.iter().find(|migration| migration.version == version)
+    }
+
     /// Whether there is such a schema, with something in it or not.
     pub(super) async fn has_schema(&self) -> Result<bool> {
         let session = self.session().await.map_err(to_error)?;
         Ok(self.is_there(&session).await.map_err(to_error)?.0)
     }
-}
-
-/// The version that this program needs.
-pub(super) fn newest() -> i32 {
-    MIGRATIONS.last().map_or(0, |last| last.version)
-}
-
-fn numbered(version: i32) -> Option<&'static Migration> {
-    MIGRATIONS.iter().find(|migration| migration.version == version)
 }

@@ -6,7 +6,7 @@ use tokio_postgres::Error as PgError;
 
 use super::address::{PostgresOptions, tls};
 use super::failure::describe;
-use super::migrate::{self, Applied, Migration};
+use super::migrate::{Applied, Migration};
 use super::shared::Shared;
 use crate::error::{Error, Result};
 
@@ -38,13 +38,13 @@ impl PostgresSchema {
     }
 
     /// The version that this program needs.
-    pub fn newest() -> i32 {
-        migrate::newest()
+    pub fn newest(&self) -> i32 {
+        self.shared.options.newest()
     }
 
     /// All steps that this program knows, in order.
-    pub fn steps() -> &'static [Migration] {
-        migrate::MIGRATIONS
+    pub fn steps(&self) -> &'static [Migration] {
+        self.shared.options.steps
     }
 
     /// The steps that it has taken.

@@ -1,0 +1,69 @@
+-- Names that are written as xn-- stand for others in other scripts, and not every such text does. Which do is a table of its own, which SQL does
+-- not have: it takes those that the queue knows, for Forager has judged them.
+-- And a queue whose ready pages are deleted waits no longer than the first of the others is due.
+
+ALTER FUNCTION web_address(text) RENAME TO plain_address;
+COMMENT ON FUNCTION plain_address(text) IS 'As web_address, for every name that is written as xn--, also where there can be none';
+
+CREATE FUNCTION web_address(address text, OUT url text, OUT identity text, OUT authority text, OUT host text, OUT path text)
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    plain record := plain_address(address);
+BEGIN
+    IF plain.host !~ '(^|\.)xn--' OR EXISTS (SELECT 1 FROM hosts h WHERE h.key = plain.host AND h.owner = -1) THEN
+        url := plain.url;
+        identity := plain.identity;
+        authority := plain.authority;
+        host := plain.host;
+        path := plain.path;
+    END IF;
+END $$;
+COMMENT ON FUNCTION web_address(text) IS 'What a URL is requested as, what it is known by, its host with and without its port, and its path with its query; nothing where it is none, or not one that SQL can read. A name that is written as xn-- has to be known to the queue';
+
+CREATE OR REPLACE FUNCTION domain_is_added() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    address record := web_address('http://' || NEW.name || '/');
+BEGIN
+    IF address.host IS NULL OR address.identity <> 'http://' || address.host || '/' THEN
+        RAISE EXCEPTION '% is not the name of a host that SQL can read', quote_nullable(NEW.name) USING ERRCODE = 'check_violation',
+            HINT = 'give a name such as example.org, without scheme, port and path; the first page at a name in another script, or at an IPv6 address, is added with `forager discover`';
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(calls_lock());
+    INSERT INTO hosts (id, key) SELECT nextval('host_numbers')::integer, address.host
+        WHERE NOT EXISTS (SELECT 1 FROM hosts h WHERE h.key = address.host AND h.owner = -1)
+        ON CONFLICT (key, owner) DO NOTHING;
+    SELECT h.id, h.key INTO NEW.id, NEW.name FROM hosts h WHERE h.key = address.host AND h.owner = -1;
+    RETURN NEW;
+END $$;
+
+CREATE OR REPLACE FUNCTION count_noted() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    noted jsonb := nullif(nullif(current_setting('forager.noted', true), ''), '{}');
+    second bigint := floor(extract(epoch FROM now()));
+BEGIN
+    IF noted IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM set_config('forager.noted', '', true);
+    -- What entries say is worked out at once. When the host opens hangs on settings that are not here: the next who claims
+    -- looks at the queue and works that out. It is never later than that: what is left may have been due for long.
+    UPDATE queues q SET queued = q.queued + n.queued, done = q.done + n.done, failed = q.failed + n.failed,
+        place = CASE WHEN s.ready THEN coalesce(q.place, second * 1000 << 20) END, first_due = s.first_due,
+        opens = CASE WHEN NOT s.ready AND s.first_due IS NOT NULL THEN least(q.opens, s.first_due * 1000, second * 1000) END,
+        wake_at = CASE WHEN s.ready OR s.first_due IS NOT NULL THEN least(q.wake_at, second * 1000) END
+    FROM (SELECT split_part(key, ' ', 2)::integer AS id,
+            coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 0'), 0) AS queued,
+            coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 2'), 0) AS done,
+            coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 3'), 0) AS failed
+        FROM jsonb_each_text(noted) GROUP BY 1) n
+    CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM entries e WHERE e.queue = n.id AND e.ready) AS ready,
+        (SELECT min(e.due) FROM entries e WHERE e.queue = n.id AND e.state = 0 AND NOT e.ready) AS first_due OFFSET 0) s
+    WHERE q.id = n.id;
+    INSERT INTO counters AS c
+    SELECT split_part(key, ' ', 1)::integer, pg_backend_pid() % 64, coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 0'), 0), 0,
+        coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 2'), 0), coalesce(sum(value::integer) FILTER (WHERE key LIKE '% 3'), 0), 0, 0, 0, 0
+    FROM jsonb_each_text(noted) GROUP BY 1 ORDER BY 1
+    ON CONFLICT (collection, shard) DO UPDATE SET queued = c.queued + excluded.queued,
+        done = c.done + excluded.done, failed = c.failed + excluded.failed;
+    PERFORM pg_notify(current_schema() || '_news', '');
+END $$;
