@@ -84,6 +84,32 @@ async fn what_clients_put_is_there_for_commands() {
     assert_eq!(checked.status, 0, "{checked:?}");
 }
 
+/// A stream that may have so much wait to be acknowledged hands the queue no more at a time, and `events` tells how much.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_is_taken_in_at_a_time_than_the_settings_say() {
+    let queue = Queue::nowhere();
+    let settings = ["serve", "--port", "0", "putURLs.max.inflight=3", "putDiscovered.max.inflight=2"];
+    let server = Serving::start(&mut queue.command(&settings));
+    let mut client = server.client().await;
+    put(&mut client, (0..60).map(|n| found(info(&format!("http://a.example/{n}"), ""))).collect()).await;
+    let batches = (0..30).map(|batch| {
+        let items = (0..5).map(|n| info(&format!("http://b.example/{batch}/{n}"), ""));
+        DiscoveredBatch { id: batch.to_string(), items: items.collect() }
+    });
+    let batches: Vec<DiscoveredBatch> = batches.collect();
+    let mut answers = client.put_discovered(stream::iter(batches)).await.unwrap().into_inner();
+    while answers.message().await.unwrap().is_some() {}
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+    for (host, most, all) in [("http://a.example/", 3, 60), ("http://b.example/", 2 * 5, 150)] {
+        let events = rows(&queue, &["events"]);
+        let of_host = events.iter().filter(|row| row["subject"].as_str().unwrap().starts_with(host));
+        let added: Vec<u64> = of_host.map(|row| row["event"]["put"]["added"].as_u64().unwrap()).collect();
+        assert_eq!(added.iter().sum::<u64>(), all);
+        assert!(added.iter().all(|added| *added <= most), "{host}: {added:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_commands_put_is_there_for_clients() {
     let queue = Queue::nowhere();
