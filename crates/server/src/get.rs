@@ -65,7 +65,6 @@ fn request(params: &GetParams) -> Option<LeaseRequest> {
         collection,
         host,
         hold: Interval::from_secs_f64(f64::from(seconds)),
-        ..LeaseRequest::default()
     })
 }
 
