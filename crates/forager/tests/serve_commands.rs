@@ -6,8 +6,9 @@ mod common;
 mod serving;
 
 use common::{Queue, run_command};
-use forager_server::proto::{DiscoveredBatch, StringList, UrlInfo};
+use forager_server::proto::{Active, DiscoveredBatch, QueueDelayParams, StringList, UrlInfo};
 use futures_util::stream;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use serving::{Serving, found, get, info, known, of_crawl, put};
 
@@ -83,6 +84,32 @@ async fn what_clients_put_is_there_for_commands() {
     assert_eq!(checked.status, 0, "{checked:?}");
 }
 
+/// A stream that may have so much wait to be acknowledged hands the queue no more at a time, and `events` tells how much.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_is_taken_in_at_a_time_than_the_settings_say() {
+    let queue = Queue::nowhere();
+    let settings = ["serve", "--port", "0", "putURLs.max.inflight=3", "putDiscovered.max.inflight=2"];
+    let server = Serving::start(&mut queue.command(&settings));
+    let mut client = server.client().await;
+    put(&mut client, (0..60).map(|n| found(info(&format!("http://a.example/{n}"), ""))).collect()).await;
+    let batches = (0..30).map(|batch| {
+        let items = (0..5).map(|n| info(&format!("http://b.example/{batch}/{n}"), ""));
+        DiscoveredBatch { id: batch.to_string(), items: items.collect() }
+    });
+    let batches: Vec<DiscoveredBatch> = batches.collect();
+    let mut answers = client.put_discovered(stream::iter(batches)).await.unwrap().into_inner();
+    while answers.message().await.unwrap().is_some() {}
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+    for (host, most, all) in [("http://a.example/", 3, 60), ("http://b.example/", 2 * 5, 150)] {
+        let events = rows(&queue, &["events"]);
+        let of_host = events.iter().filter(|row| row["subject"].as_str().unwrap().starts_with(host));
+        let added: Vec<u64> = of_host.map(|row| row["event"]["put"]["added"].as_u64().unwrap()).collect();
+        assert_eq!(added.iter().sum::<u64>(), all);
+        assert!(added.iter().all(|added| *added <= most), "{host}: {added:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_commands_put_is_there_for_clients() {
     let queue = Queue::nowhere();
@@ -128,4 +155,52 @@ async fn what_commands_put_is_there_for_clients() {
     }
     drop(client);
     assert_eq!(server.stop(), (0, String::new()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_clients_set_for_all_queues_holds_for_commands() {
+    let queue = Queue::nowhere();
+    rows(&queue, &["collection", "add", "news"]);
+    rows(&queue, &["profile", "add", "daily", "--collection", "news", "--depth", "2", "--every", "24h"]);
+    rows(&queue, &["seed", "add", "https://paper.example/", "--profile", "daily"]);
+    rows(&queue, &["collection", "start", "news"]);
+    let server = serve(&queue);
+    let mut client = server.client().await;
+    let urls = ["http://a.example/1", "http://a.example/2"];
+    put(&mut client, urls.map(|url| found(of_spider(url, ""))).to_vec()).await;
+    let an_hour = QueueDelayParams { delay_requestable: 3600, ..QueueDelayParams::default() };
+    client.set_delay(an_hour).await.unwrap();
+    client.set_active(Active { state: false, local: false }).await.unwrap();
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+
+    let lease = ["lease", "--max", "9", "--per-host", "1", "--hold", "3h"];
+    assert_eq!(rows(&queue, &lease), [json!({"nothing": "blocked", "until": null})]);
+    let told = run_command(&mut queue.command(&["lease", "--format", "table"]), "");
+    assert!(told.stdout.contains("SetActive"), "{told:?}");
+    for (url, collection) in [(urls[0], IN), ("https://paper.example/", "news")] {
+        let explained = rows(&queue, &["explain", url, "--collection", collection]).pop().unwrap();
+        assert_eq!(explained["verdict"], "queued; not handed out now", "{explained}");
+        assert!(explained["wouldNeed"].to_string().contains("SetActive"), "{explained}");
+    }
+
+    let server = serve(&queue);
+    let mut client = server.client().await;
+    client.set_active(Active { state: true, local: false }).await.unwrap();
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+
+    let leased = rows(&queue, &lease);
+    let mut handed_out = texts(&leased, "url");
+    handed_out.sort_unstable();
+    assert_eq!(handed_out, [urls[0], "https://paper.example/"]);
+    let next = rows(&queue, &["lease", "--collection", IN]).pop().unwrap();
+    assert_eq!((&next["nothing"], &next["gate"]), (&json!("throttled"), &json!("delay")), "{next}");
+    let [held, waits] = [&leased[0]["until"], &next["until"]]
+        .map(|time| time.as_str().unwrap().parse::<Timestamp>().unwrap());
+    assert_eq!(held.duration_since(waits).as_secs(), 2 * 3600, "three hours from then, and one");
+    let explain = ["explain", urls[1], "--collection", IN, "--format", "table"];
+    let told = run_command(&mut queue.command(&explain), "").stdout;
+    assert!(told.contains("waits 1h between two hand-outs"), "{told}");
+    assert!(told.contains("closed by delay between fetches"), "{told}");
 }

@@ -1,4 +1,4 @@
-//! What is harvested: collections, profiles, seeds and jobs, as a store keeps them.
+//! What is harvested: collections, profiles, seeds and jobs, as a store keeps them, and what holds for all of it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::{CollectionId, SeedId};
 use crate::error::{Error, Result};
+use crate::host::Waits;
 use crate::moment::Moment;
 use crate::settings::Settings;
 
@@ -123,6 +124,30 @@ pub struct SeedRow {
     pub is_gone: bool,
 }
 
+/// What holds for all queues, as clients have set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Overall {
+    /// Whether anything is handed out.
+    pub is_active: bool,
+    /// How long queues of plain collections wait that have no delay of their own; a second if nobody has said.
+    pub delay: Option<Interval>,
+}
+
+impl Default for Overall {
+    fn default() -> Self {
+        Self { is_active: true, delay: None }
+    }
+}
+
+impl Overall {
+    /// How long queues of plain collections wait.
+    pub fn waits(&self) -> Waits {
+        let delay = self.delay.unwrap_or(Interval::from_secs_f64(1.0));
+        Waits { least: delay, most: delay }
+    }
+}
+
 /// The rows of a catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rows {
@@ -134,6 +159,8 @@ pub struct Rows {
     pub profiles: Vec<Profile>,
     /// All seeds that ever were; each stands at its number.
     pub seeds: Vec<SeedRow>,
+    /// What holds for all queues.
+    pub overall: Overall,
 }
 
 /// Collections, profiles and seeds, ready for verdicts.
@@ -267,6 +294,10 @@ pub enum Change {
     EnableSeed(String, bool),
     /// A seed goes; another one may take over its entries when they are next touched.
     RemoveSeed(String),
+    /// Whether anything is handed out at all, of whatever collection and to whomever.
+    SetActive(bool),
+    /// How long queues of plain collections wait that have no delay of their own, also after what they last handed out.
+    SetPlainDelay(Interval),
 }
 
 /// Rows that are being changed. Seeds are found by their identities, which are worked out once.
@@ -339,6 +370,14 @@ impl Draft {
             }
             Change::RemoveSeed(url) => {
                 self.seed_mut(url)?.is_gone = true;
+                Ok(())
+            }
+            Change::SetActive(is_active) => {
+                self.rows.overall.is_active = *is_active;
+                Ok(())
+            }
+            Change::SetPlainDelay(delay) => {
+                self.rows.overall.delay = Some(*delay);
                 Ok(())
             }
         }

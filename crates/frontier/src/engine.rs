@@ -26,7 +26,7 @@ pub(crate) use catalog::{configure, start};
 pub(crate) use complete::{complete, extend, reclaim, release, settle};
 pub(crate) use discover::discover;
 pub(crate) use explain::explain;
-pub(crate) use hosts::{hosts, leave, pace, set_hosts, visit};
+pub(crate) use hosts::{hosts, leave, set_hosts, visit};
 pub(crate) use image::{append, export, import, learn};
 pub(crate) use jobs::{jobs, start_job, steer_job};
 pub(crate) use lease::{lease, wake};

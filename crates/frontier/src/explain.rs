@@ -1,5 +1,6 @@
 //! All that speaks for and against a URL.
 
+use forager_core::time::Interval;
 use serde::Serialize;
 
 use crate::host::{Gate, Honesty};
@@ -28,6 +29,9 @@ pub struct Explanation {
     pub due: Option<DueView>,
     /// Every gate of its host.
     pub gates: Vec<GateView>,
+    /// How long its host waits between two hand-outs, where clients have set that for all queues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub general_delay: Option<Interval>,
     /// How often the dates in the sitemaps of its host were right.
     #[serde(skip_serializing_if = "Honesty::is_unknown")]
     pub sitemap_dates: Honesty,

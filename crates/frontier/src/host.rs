@@ -13,6 +13,15 @@ use crate::verbs::Terms;
 /// A host whose robots.txt asks for a longer wait than this is slow: it is neither dropped nor hurried, but said to be.
 pub const SLOW: Interval = Interval::MINUTE;
 
+/// How long hosts wait after a fetch that have no delay of their own: at random between both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// The shortest time.
+    pub least: Interval,
+    /// The longest.
+    pub most: Interval,
+}
+
 /// A turn is the millisecond at which it was given, and its number in so many bits.
 const TURN_BITS: u32 = 20;
 
@@ -341,27 +350,26 @@ impl Host {
 
     /// The wait before the next fetch: random between the bounds, and yet the same wherever it is
     /// worked out, for it is drawn from the key of the host and the number of the fetch.
-    pub fn delay_millis(&self, key: &str, politeness: &Politeness, is_plain: bool) -> u64 {
-        let shortest = self.shortest_delay(politeness, is_plain);
-        if is_plain || self.settings.delay.is_some() {
+    pub fn delay_millis(&self, key: &str, general: Waits) -> u64 {
+        let shortest = self.shortest_delay(general);
+        if self.settings.delay.is_some() {
             return shortest;
         }
-        let longest = to_millis(politeness.max_delay).max(shortest);
+        let longest = to_millis(general.most).max(shortest);
         let drawn = xxhash_rust::xxh3::xxh3_64_with_seed(key.as_bytes(), self.served);
         shortest + drawn % (longest - shortest + 1)
     }
 
     /// The least milliseconds between two fetches: what was set, or asked for by robots.txt if that is more.
-    pub fn shortest_delay(&self, politeness: &Politeness, is_plain: bool) -> u64 {
-        let general = if is_plain { 1000 } else { to_millis(politeness.delay) };
-        let ours = self.settings.delay.map_or(general, to_millis);
+    pub fn shortest_delay(&self, general: Waits) -> u64 {
+        let ours = to_millis(self.settings.delay.unwrap_or(general.least));
         self.crawl_delay.map_or(ours, |theirs| to_millis(theirs).max(ours))
     }
 
     /// What it may be asked by.
-    pub(crate) fn terms(&self, politeness: &Politeness, is_plain: bool) -> Terms {
+    pub(crate) fn terms(&self, general: Waits, politeness: &Politeness, is_plain: bool) -> Terms {
         Terms {
-            least_gap: self.shortest_delay(politeness, is_plain),
+            least_gap: self.shortest_delay(general),
             most_in_flight: self.in_flight_limit(politeness, is_plain),
         }
     }

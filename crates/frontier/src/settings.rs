@@ -8,6 +8,8 @@ use forager_core::sentinel::schedule::ScheduleConfig;
 use forager_core::time::Interval;
 use serde::{Deserialize, Serialize};
 
+use crate::host::Waits;
+
 /// The settings of a frontier. They come with each process; the catalog stays with the store.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -51,6 +53,13 @@ pub struct Politeness {
     pub back_off: Interval,
     /// The longest that it is left alone.
     pub max_back_off: Interval,
+}
+
+impl Politeness {
+    /// How long hosts wait that have no delay of their own.
+    pub fn waits(&self) -> Waits {
+        Waits { least: self.delay, most: self.max_delay }
+    }
 }
 
 impl Default for Politeness {

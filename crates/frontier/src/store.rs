@@ -112,10 +112,6 @@ impl<S: Store> Frontier for S {
         self.transact(Some(Moment::of(now)), |tx, now| engine::set_hosts(tx, changes, now)).await
     }
 
-    async fn pace(&self, delay: Interval, now: Timestamp) -> Result<()> {
-        self.transact(Some(Moment::of(now)), |tx, now| engine::pace(tx, delay, now)).await
-    }
-
     async fn remove(&self, collection: &str, key: Option<&str>, now: Timestamp) -> Result<u64> {
         self.transact(Some(Moment::of(now)), |tx, now| engine::remove(tx, collection, key, now)).await
     }

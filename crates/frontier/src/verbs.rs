@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::explain::Explanation;
 use crate::host::Learned;
 
-pub use clients::{ACTIVE_NOTE, Item, Purge, Purged, Put, Word, derived_key};
+pub use clients::{Item, Purge, Purged, Put, Word, derived_key};
 pub use finds::{Action, Discovery, Link, Page, Started, Target};
 pub use hosts::{HostChange, HostFilter, HostView};
 pub use jobs::{JobState, JobView, NewJob, Stats, Steer, Tally};
@@ -42,9 +42,9 @@ pub(crate) use reports::{TEXT, page_of_text};
 /// implementation passes. Each call first takes back the leases that have run out.
 #[async_trait]
 pub trait Frontier: Send + Sync {
-    /// Changes collections, profiles and seeds: all of the changes, or none.
+    /// Changes collections, profiles, seeds and what holds for all queues: all of the changes, or none.
     async fn configure(&self, changes: &[Change], now: Timestamp) -> Result<()>;
-    /// The collections, profiles and seeds.
+    /// The collections, profiles and seeds, and what holds for all queues.
     async fn catalog(&self) -> Result<Arc<Catalog>>;
     /// Queues seeds, as if links to them had been found.
     async fn start(&self, targets: &[Target], now: Timestamp) -> Result<Vec<Started>>;
@@ -77,8 +77,6 @@ pub trait Frontier: Send + Sync {
     async fn leave(&self, tokens: &[(String, Token)], now: Timestamp) -> Result<()>;
     /// Changes what is set for hosts. A host that is not known yet is made known, or left alone, as the change says.
     async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<Option<HostView>>>;
-    /// Has the queues of plain collections that have no delay of their own wait so long after what they last handed out.
-    async fn pace(&self, delay: Interval, now: Timestamp) -> Result<()>;
     /// Removes a queue with all that is known of it, or all queues of a collection, and a plain collection with them;
     /// says how many entries there were. What is not there has none.
     async fn remove(&self, collection: &str, key: Option<&str>, now: Timestamp) -> Result<u64>;

@@ -228,9 +228,8 @@ impl Shape {
     /// Claims over all collections, reports, and a claim when nothing is left that is due.
     async fn live(&self, store: &Postgres) {
         let mut now = start();
-        let pause = Some(Interval::from_secs_f64(1.0));
         for _ in 0..8 {
-            let request = LeaseRequest { per_host: 10, plain_delay: pause, ..request(10) };
+            let request = LeaseRequest { per_host: 10, ..request(10) };
             let leased = store.lease(&request, now.timestamp()).await.unwrap().leased;
             let reports: Vec<Report> = leased.iter().skip(1).map(report).collect();
             assert!(!reports.is_empty(), "{}", self.name);

@@ -9,17 +9,18 @@ use std::time::Duration;
 use futures_util::stream::{self, Stream};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
 use crate::limits::{FIRST_WORD, LAST_WORD, MAX_CONNECTIONS};
 use crate::metrics::Metrics;
+use crate::wire::Wire;
 
-/// How many bytes HTTP/2 begins with. Where the connection is encrypted, its handshake is longer, and has a limit of its
-/// own.
+/// How many bytes HTTP/2 begins with. Where the connection is encrypted, its handshake comes before them, and counts for none.
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
 /// How long to wait when no connection can be had, such as for want of file descriptors.
@@ -29,11 +30,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// cannot be had is no reason to end. All of them break when they are `cut`.
 pub(crate) fn accept(
     listener: TcpListener,
+    encrypting: Option<TlsAcceptor>,
     metrics: Arc<Metrics>,
     cut: CancellationToken,
 ) -> impl Stream<Item = io::Result<Connection>> {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    stream::unfold((listener, room, metrics, cut), |(listener, room, metrics, cut)| async move {
+    stream::unfold((listener, encrypting, room, metrics, cut), |this| async move {
+        let (listener, encrypting, room, metrics, cut) = this;
         let permit = room.clone().acquire_owned().await.ok()?;
         let stream = loop {
             match listener.accept().await {
@@ -44,14 +47,17 @@ pub(crate) fn accept(
         // Acknowledgements are small and wanted at once; where it cannot be set they come a little later.
         let _ = stream.set_nodelay(true);
         let open = metrics.connections.clone();
-        let connection = Connection::new(stream, FIRST_WORD, permit, open, cut.clone());
-        Some((Ok(connection), (listener, room, metrics, cut)))
+        let info = stream.connect_info();
+        let wire = Wire::new(stream, encrypting.as_ref());
+        let connection = Connection::new((wire, info), FIRST_WORD, permit, open, cut.clone());
+        Some((Ok(connection), (listener, encrypting, room, metrics, cut)))
     })
 }
 
 /// A connection, which counts as long as it is there.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    wire: Wire,
+    info: TcpConnectInfo,
     /// Runs until the first words have come.
     patience: Option<Pin<Box<Sleep>>>,
     /// How many bytes of them are still to come.
@@ -66,7 +72,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     fn new(
-        stream: TcpStream,
+        (wire, info): (Wire, TcpConnectInfo),
         patience: Duration,
         permit: OwnedSemaphorePermit,
         open: Gauge,
@@ -74,7 +80,7 @@ impl Connection {
     ) -> Self {
         open.inc();
         let (patience, cut) = (Some(Box::pin(sleep(patience))), Box::pin(cut.cancelled_owned()));
-        Self { stream, patience, to_hear: PREFACE, leave: None, cut, open, _permit: permit }
+        Self { wire, info, patience, to_hear: PREFACE, leave: None, cut, open, _permit: permit }
     }
 
     /// Bytes have come. Who has said so many is looked after by the transport: it asks now and then whether anybody is
@@ -87,7 +93,12 @@ impl Connection {
     }
 
     /// Where the client has to do something first: whether it is not waited for any more.
-    fn poll_cut<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+    fn poll_given_up<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if let Some(patience) = &mut self.patience
+            && patience.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
         self.cut.as_mut().poll(cx).map(|()| Err(io::ErrorKind::ConnectionAborted.into()))
     }
 }
@@ -102,7 +113,7 @@ impl Connected for Connection {
     type ConnectInfo = TcpConnectInfo;
 
     fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+        self.info.clone()
     }
 }
 
@@ -113,23 +124,18 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, buffer) {
+        if let Poll::Ready(read) = Pin::new(&mut self.wire).poll_read(cx, buffer) {
             self.heard(buffer.filled().len() - before);
             return Poll::Ready(read);
         }
-        if let Some(patience) = &mut self.patience
-            && patience.as_mut().poll(cx).is_ready()
-        {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        self.poll_cut(cx)
+        self.poll_given_up(cx)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        if written.is_pending() { self.poll_cut(cx) } else { written }
+        let written = Pin::new(&mut self.wire).poll_write(cx, bytes);
+        if written.is_pending() { self.poll_given_up(cx) } else { written }
     }
 
     fn poll_write_vectored(
@@ -137,22 +143,22 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        if written.is_pending() { self.poll_cut(cx) } else { written }
+        let written = Pin::new(&mut self.wire).poll_write_vectored(cx, bytes);
+        if written.is_pending() { self.poll_given_up(cx) } else { written }
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.wire.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        Pin::new(&mut self.wire).poll_flush(cx)
     }
 
     /// Ends what is said here, and hears the client out for a moment: a connection that is closed while something of it
     /// is unread takes with it what the client has not read yet, and that may be acknowledgements.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+        ready!(Pin::new(&mut self.wire).poll_shutdown(cx))?;
         let leave = self.leave.get_or_insert_with(|| Box::pin(sleep(LAST_WORD)));
         if leave.as_mut().poll(cx).is_ready() || self.cut.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ok(()));
@@ -160,7 +166,7 @@ impl AsyncWrite for Connection {
         let mut bytes = [0; 16 << 10];
         loop {
             let mut buffer = ReadBuf::new(&mut bytes);
-            let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+            let read = ready!(Pin::new(&mut self.wire).poll_read(cx, &mut buffer));
             if read.is_err() || buffer.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
@@ -171,6 +177,7 @@ impl AsyncWrite for Connection {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
 
     use super::*;
 
@@ -184,7 +191,8 @@ mod tests {
         let (stream, _) = listener.accept().await.unwrap();
         let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
         let open = Gauge::default();
-        (client, Connection::new(stream, patience, permit, open.clone(), cut), open)
+        let info = stream.connect_info();
+        (client, Connection::new((Wire::new(stream, None), info), patience, permit, open.clone(), cut), open)
     }
 
     #[tokio::test]

@@ -2,8 +2,9 @@
 
 use forager_core::time::Interval;
 use forager_frontier::Moment;
+use forager_frontier::catalog::Change;
 use forager_frontier::host::Setting;
-use forager_frontier::verbs::{ACTIVE_NOTE, HostChange, HostView, Note};
+use forager_frontier::verbs::{HostChange, HostView};
 use tonic::Status;
 
 use crate::names;
@@ -12,49 +13,24 @@ use crate::put;
 use crate::shared::Shared;
 use crate::status;
 
-/// Where it is written down how long queues wait that have no delay of their own.
-const DELAY: &str = "urlfrontier delay";
-
-/// What holds for all queues. It is kept in the queue, so that it outlives the process, and so that servers that share
-/// a queue agree.
-pub(crate) struct Settings {
-    pub(crate) is_active: bool,
-    /// Between two turns of a queue without a delay of its own; that of the queue's own rules if there is none.
-    pub(crate) delay: Option<Interval>,
-}
-
-/// What holds for all queues now.
-pub(crate) async fn settings(shared: &Shared) -> Result<Settings, Status> {
-    let keys = [ACTIVE_NOTE.to_owned(), DELAY.to_owned()];
-    let noted = shared.frontier.noted(&keys).await.map_err(|error| status::of(&error))?;
-    let text = |index: usize| std::str::from_utf8(noted.get(index)?.as_deref()?).ok();
-    let delay = text(1).and_then(|text| text.parse().ok());
-    Ok(Settings { is_active: text(0) != Some("false"), delay: delay.map(seconds) })
-}
-
 /// `SetActive`
 pub(crate) async fn set_active(shared: &Shared, active: Active) -> Result<(), Status> {
-    note(shared, ACTIVE_NOTE, active.state.to_string()).await
+    configure(shared, Change::SetActive(active.state)).await
+}
+
+/// `GetActive`
+pub(crate) async fn is_active(shared: &Shared) -> Result<bool, Status> {
+    let catalog = shared.frontier.catalog().await.map_err(|error| status::of(&error))?;
+    Ok(catalog.rows().overall.is_active)
 }
 
 /// `SetDelay`. Without a key it holds for all queues that have no delay of their own.
 pub(crate) async fn set_delay(shared: &Shared, params: QueueDelayParams) -> Result<(), Status> {
+    let delay = Interval::from_secs_f64(f64::from(params.delay_requestable));
     if params.key.is_empty() {
-        return set_general_delay(shared, params.delay_requestable).await;
+        return configure(shared, Change::SetPlainDelay(delay)).await;
     }
-    let setting = Setting::Delay(Some(seconds(params.delay_requestable)));
-    set(shared, params.key, &params.crawl_id, setting).await.map(drop)
-}
-
-async fn set_general_delay(shared: &Shared, delay: u32) -> Result<(), Status> {
-    // Clients say it whenever they begin, most often what holds already; queues need be gone through only for another.
-    if settings(shared).await?.delay == Some(seconds(delay)) {
-        return Ok(());
-    }
-    // Noted last: a client that was not told that it is done says it again, and then it is.
-    let paced = shared.frontier.pace(seconds(delay), shared.now()).await;
-    paced.map_err(|error| status::of(&error))?;
-    note(shared, DELAY, delay.to_string()).await
+    set(shared, params.key, &params.crawl_id, Setting::Delay(Some(delay))).await.map(drop)
 }
 
 /// `BlockQueueUntil`. The second that is named is the last one.
@@ -91,11 +67,7 @@ async fn set(
     Ok(answer.and_then(|mut views| views.pop()).flatten())
 }
 
-async fn note(shared: &Shared, key: &str, text: String) -> Result<(), Status> {
-    let note = Note::Keep(key.to_owned(), Some(text.into_bytes()));
-    shared.frontier.note(&[note], shared.now()).await.map_err(|error| status::of(&error))
-}
-
-fn seconds(seconds: u32) -> Interval {
-    Interval::from_secs_f64(f64::from(seconds))
+/// Sets something for all queues. The queue keeps it, so that it holds for whoever hands out, and outlives the process.
+async fn configure(shared: &Shared, change: Change) -> Result<(), Status> {
+    shared.frontier.configure(&[change], shared.now()).await.map_err(|error| status::of(&error))
 }

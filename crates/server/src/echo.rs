@@ -24,8 +24,8 @@ use crate::{connections, metrics};
 pub async fn echo(listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let closing = CancellationToken::new();
     let metrics = std::sync::Arc::new(metrics::Metrics::default());
-    let connections = connections::accept(listener, metrics, CancellationToken::new());
-    let router = transport(None)?.add_service(bounded(Echo));
+    let connections = connections::accept(listener, None, metrics, CancellationToken::new());
+    let router = transport().add_service(bounded(Echo));
     let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
     ended(serving, stop, || closing.cancel()).await
 }

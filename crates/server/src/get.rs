@@ -15,7 +15,6 @@ use tokio::task::AbortHandle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tonic::Status;
 
-use crate::control;
 use crate::limits::{MAX_HANDED_OUT, MAX_HANDED_OUT_BYTES};
 use crate::metadata;
 use crate::names;
@@ -37,15 +36,10 @@ pub(crate) async fn urls(shared: &Arc<Shared>, params: &GetParams) -> Result<Han
 }
 
 async fn lease(shared: &Shared, params: &GetParams) -> Result<Vec<Leased>, Status> {
-    let Some(mut request) = request(params) else { return Ok(Vec::new()) };
+    let Some(request) = request(params) else { return Ok(Vec::new()) };
     if shared.closing.is_cancelled() {
         return Ok(Vec::new());
     }
-    let settings = control::settings(shared).await?;
-    if !settings.is_active {
-        return Ok(Vec::new());
-    }
-    request.plain_delay = settings.delay;
     let answer = status::or_none(shared.frontier.lease(&request, shared.now()).await)?;
     Ok(answer.map_or_else(Vec::new, |answer| answer.leased))
 }
@@ -71,7 +65,6 @@ fn request(params: &GetParams) -> Option<LeaseRequest> {
         collection,
         host,
         hold: Interval::from_secs_f64(f64::from(seconds)),
-        ..LeaseRequest::default()
     })
 }
 

@@ -32,6 +32,7 @@ mod shared;
 mod stats;
 mod status;
 mod unsent;
+mod wire;
 
 /// The messages, the client and the service, as they are described in `proto/urlfrontier.proto`.
 #[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub, reason = "made from the description")]

@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 
 use forager_frontier::Frontier;
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 use tonic::codec::CompressionEncoding;
 use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Server as Transport;
 use tonic::transport::server::Router;
-use tonic::transport::{Identity, Server as Transport, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::server::HealthReporter;
@@ -19,14 +20,14 @@ use crate::auth::Auth;
 use crate::connections;
 use crate::ending::Offered;
 use crate::limits::{
-    BATCHES_IN_FLIGHT, FIRST_WORD, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES,
-    MAX_STREAMS,
+    BATCHES_IN_FLIGHT, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, MAX_STREAMS,
 };
 use crate::metrics::Metrics;
 use crate::proto::DESCRIPTION;
 use crate::proto::url_frontier_server::{UrlFrontier, UrlFrontierServer};
 use crate::service::Service;
 use crate::shared::{Clock, Shared};
+use crate::wire::encrypting;
 
 /// How many bytes may be on their way in one stream, so that clients can send while the queue writes; and in all of
 /// one connection.
@@ -42,7 +43,7 @@ const LEFT_LEASED: &str =
 pub enum Error {
     /// Certificate and key cannot be used.
     #[error("the certificate or its key cannot be used; both must be PEM, and belong together")]
-    Tls(#[source] tonic::transport::Error),
+    Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The description of the service is not as it should be.
     #[error("the description of the service cannot be used")]
     Description(#[source] tonic_reflection::server::Error),
@@ -93,14 +94,14 @@ pub struct Tls {
 /// A server of the queue.
 pub struct Server {
     shared: Arc<Shared>,
-    transport: Transport,
+    encrypting: Option<TlsAcceptor>,
 }
 
 impl Server {
     /// A server of a queue.
     pub fn new(frontier: Arc<dyn Frontier>, clock: Clock, options: Options) -> Result<Self, Error> {
-        let transport = transport(options.tls.as_ref())?;
-        Ok(Self { shared: Arc::new(Shared::new(frontier, clock, options)), transport })
+        let encrypting = options.tls.as_ref().map(encrypting).transpose()?;
+        Ok(Self { shared: Arc::new(Shared::new(frontier, clock, options)), encrypting })
     }
 
     /// What it counts.
@@ -112,12 +113,13 @@ impl Server {
     /// failed, and ends; clients that do not let it end are left. What they have not taken is given back, if the queue
     /// can be reached within the time there is.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { shared, transport } = self;
+        let Self { shared, encrypting } = self;
         let (health, health_service) = health().await;
         let closing = shared.closing.clone();
         let health_service = Offered::until(health_service, closing.clone());
-        let router = router(transport, &shared)?.add_service(health_service);
-        let connections = connections::accept(listener, shared.metrics.clone(), shared.cut.clone());
+        let router = router(transport(), &shared)?.add_service(health_service);
+        let connections =
+            connections::accept(listener, encrypting, shared.metrics.clone(), shared.cut.clone());
         let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
         shared.metrics.is_ready.store(true, Ordering::Relaxed);
         let stop = async {
@@ -194,15 +196,12 @@ pub(crate) fn bounded<S: UrlFrontier>(service: S) -> UrlFrontierServer<S> {
 }
 
 /// The transport with its limits.
-pub(crate) fn transport(tls: Option<&Tls>) -> Result<Transport, Error> {
-    let transport = Transport::builder()
+pub(crate) fn transport() -> Transport {
+    Transport::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_STREAMS)
         .http2_max_header_list_size(MAX_HEADER_BYTES)
         .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE));
-    let Some(Tls { certificate, key }) = tls else { return Ok(transport) };
-    let identity = Identity::from_pem(certificate, key);
-    transport.tls_config(ServerTlsConfig::new().identity(identity).timeout(FIRST_WORD)).map_err(Error::Tls)
+        .http2_keepalive_timeout(Some(KEEPALIVE))
 }

@@ -113,8 +113,7 @@ impl UrlFrontier for Service {
 
     async fn get_active(&self, request: Request<Local>) -> Answer<Boolean> {
         let (shared, _) = self.called("GetActive", request);
-        let settings = control::settings(shared).await?;
-        Ok(Response::new(Boolean { state: settings.is_active }))
+        Ok(Response::new(Boolean { state: control::is_active(shared).await? }))
     }
 
     async fn set_delay(&self, request: Request<QueueDelayParams>) -> Answer<Empty> {

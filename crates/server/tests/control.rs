@@ -17,7 +17,10 @@ on_every_store![
     what_is_set_for_no_queue_is_forgotten,
     the_delay_of_all_holds_for_queues_without_one,
     a_limit_counts_what_is_completed,
+    a_limit_is_that_of_one_queue_and_can_be_raised,
     a_limit_for_no_queue_is_an_error,
+    no_delay_is_a_delay_of_its_own,
+    what_is_put_while_nothing_is_handed_out_waits,
     being_active_is_read_back,
     the_rest_answers,
 ];
@@ -120,6 +123,50 @@ async fn a_limit_counts_what_is_completed(mut world: World) {
     world.good(vec![found(placed("k/9", "k", ""))]).await;
     world.client.set_crawl_limit(set(0)).await.unwrap();
     assert_eq!(world.get(keyed("k", 1)).await, ["k/3"], "no limit any more");
+}
+
+async fn a_limit_is_that_of_one_queue_and_can_be_raised(mut world: World) {
+    let of_k = |crawl: &str| forager_server::proto::GetParams { key: "k".into(), ..of(crawl, 1, 1) };
+    for crawl in ["a", "b"] {
+        one_due(&mut world, "k", crawl).await;
+        one_due(&mut world, "l", crawl).await;
+    }
+    // The limit, how many are completed by then, and whether the queue is served.
+    for (limit, completed, want) in [(1, 0, 1), (1, 1, 0), (2, 1, 1), (2, 2, 0), (1, 2, 0), (3, 2, 1)] {
+        let params = CrawlLimitParams { key: "k".into(), limit, crawl_id: "a".into(), local: false };
+        world.client.set_crawl_limit(params).await.unwrap();
+        for n in 0..completed {
+            world.good(vec![due(placed(&format!("k/{n}"), "k", "a"), 0u64)]).await;
+        }
+        world.pass(60);
+        assert_eq!(world.get(of_k("a")).await.len(), want, "{completed} of {limit}");
+        assert_eq!(world.get(of_k("b")).await.len(), 1, "that of another crawl");
+    }
+    assert_eq!(world.get(of("a", 1, 0)).await.len(), 1, "nor is there one for the other queue");
+}
+
+async fn no_delay_is_a_delay_of_its_own(mut world: World) {
+    one_due(&mut world, "k", "").await;
+    let set = |key: &str, seconds| QueueDelayParams {
+        key: key.into(),
+        delay_requestable: seconds,
+        ..QueueDelayParams::default()
+    };
+    world.client.set_delay(set("k", 0)).await.unwrap();
+    world.client.set_delay(set("", 900)).await.unwrap();
+    assert_eq!(world.get(keyed("k", 1)).await.len(), 1);
+    assert_eq!(world.get(keyed("k", 2)).await.len(), 2, "at once");
+}
+
+async fn what_is_put_while_nothing_is_handed_out_waits(mut world: World) {
+    world.client.set_active(Active { state: false, local: false }).await.unwrap();
+    one_due(&mut world, "k", "").await;
+    for params in [any(1, 1), keyed("k", 1)] {
+        assert_eq!(world.get(params).await, [""; 0]);
+    }
+    assert_eq!(world.stats("", "k").await.size, 5);
+    world.client.set_active(Active { state: true, local: false }).await.unwrap();
+    assert_eq!(world.get(keyed("k", 1)).await.len(), 1);
 }
 
 async fn a_limit_for_no_queue_is_an_error(mut world: World) {

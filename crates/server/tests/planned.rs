@@ -10,8 +10,8 @@ use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::Target;
 use forager_server::proto::ack_message::Status::{Ok, Skipped};
 use forager_server::proto::{
-    BlockQueueParams, CountUrlParams, DeleteCrawlMessage, Pagination, PurgeUrlParams, QueueDelayParams,
-    QueueWithinCrawlParams, UrlStatusRequest,
+    BlockQueueParams, CountUrlParams, CrawlLimitParams, DeleteCrawlMessage, GetParams, Pagination,
+    PurgeUrlParams, QueueDelayParams, QueueWithinCrawlParams, UrlStatusRequest,
 };
 use jiff::Timestamp;
 
@@ -27,6 +27,8 @@ on_every_store![
     a_report_of_what_nobody_was_to_fetch_is_skipped,
     what_comes_with_a_report_is_kept,
     a_delay_holds_for_the_last_hand_out,
+    a_link_is_on_the_last_page_of_its_path,
+    a_limit_counts_what_was_fetched_and_is_under_way,
     stats_of_a_queue_are_those_of_its_crawl,
     a_url_is_found_however_it_is_written,
     what_is_deleted_is_gone_and_the_profiles_stay,
@@ -171,6 +173,49 @@ async fn a_delay_holds_for_the_last_hand_out(mut world: World) {
         world.pass(seconds);
         assert_eq!(world.get(of("news", 0, 1)).await.len(), want, "after {seconds} s more");
     }
+}
+
+async fn a_link_is_on_the_last_page_of_its_path(mut world: World) {
+    news(&mut world).await;
+    let [a, b, c] = ["a", "b", "c"].map(|path| format!("{HOME}{path}"));
+    // What is found, the pages that lead there, whether it is taken in, and how far from the seed.
+    let cases: [(&str, &[&str], _, _); 4] = [
+        (&a, &[HOME], Ok, Some(1)),
+        (&b, &[HOME, &a], Ok, Some(2)),
+        (&c, &[HOME, &a, &b], Skipped, None),
+        (&c, &[HOME], Ok, Some(1)),
+    ];
+    for (url, path, want, depth) in cases {
+        let item = found(with_metadata(page(url), &[("url.path", path)]));
+        assert_eq!(world.put(vec![item]).await, [want], "{url} by {path:?}");
+        let now = Timestamp::from_second(world.now().into()).unwrap();
+        let entry = world.frontier.entry("news", None, url, now).await.unwrap();
+        assert_eq!(entry.map(|entry| entry.depth), depth, "{url} by {path:?}");
+    }
+    let mut order = Vec::new();
+    for _ in 0..4 {
+        let next = world.get(of("news", 1, 1)).await;
+        world.good(next.iter().map(|url| due(page(url), 0u64)).collect()).await;
+        order.extend(next);
+        world.pass(10);
+    }
+    assert_eq!(order, [HOME, &a, &c, &b], "a page is worth more the nearer it is");
+}
+
+async fn a_limit_counts_what_was_fetched_and_is_under_way(mut world: World) {
+    news(&mut world).await;
+    world.good(vec![found(page("https://www.paper.example/a"))]).await;
+    let set = |limit| CrawlLimitParams { key: HOST.into(), limit, crawl_id: "news".into(), local: false };
+    world.client.set_crawl_limit(set(1)).await.unwrap();
+    let long = || GetParams { delay_requestable: 1000, ..of("news", 0, 0) };
+    assert_eq!(world.get(long()).await, [HOME]);
+    world.pass(60);
+    assert_eq!(world.get(long()).await, [""; 0], "it is under way");
+    world.good(vec![due(page(HOME), 0u64)]).await;
+    world.pass(60);
+    assert_eq!(world.get(long()).await, [""; 0], "it was fetched");
+    world.client.set_crawl_limit(set(2)).await.unwrap();
+    assert_eq!(world.get(long()).await, ["https://www.paper.example/a"]);
 }
 
 async fn stats_of_a_queue_are_those_of_its_crawl(mut world: World) {

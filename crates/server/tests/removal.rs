@@ -4,10 +4,13 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::*;
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::{
-    BlockQueueParams, DeleteCrawlMessage, Local, PurgeUrlParams, QueueDelayParams, QueueWithinCrawlParams,
+    BlockQueueParams, DeleteCrawlMessage, ListUrlParams, Local, PurgeUrlParams, QueueDelayParams,
+    QueueWithinCrawlParams,
 };
 use tonic::Code;
 
@@ -18,6 +21,7 @@ on_every_store![
     a_crawl_goes_with_all_that_it_had,
     what_is_not_there_has_nothing_to_remove,
     names_that_begin_alike_are_told_apart,
+    what_is_put_during_deletions_is_there_or_was_counted,
     nothing_of_what_was_set_outlives_a_queue,
     what_is_old_is_purged_whatever_has_become_of_it,
     purging_keeps_to_its_queue_and_crawl,
@@ -49,6 +53,47 @@ async fn three(world: &mut World, key: &str, crawl: &str) {
     world.good(vec![found(url(0)), found(url(1)), due(url(2), 0u64)]).await;
     let params = forager_server::proto::GetParams { key: key.into(), ..of(crawl, 1, 1) };
     assert_eq!(world.get(params).await.len(), 1);
+}
+
+/// Whatever was acknowledged is there in the end, or a deletion has counted it: nothing is lost, or half there.
+async fn what_is_put_during_deletions_is_there_or_was_counted(mut world: World) {
+    for of_crawl in [false, true] {
+        let crawl = if of_crawl { "crawl" } else { "queue" };
+        let mut client = world.client.clone();
+        let (mut taken, mut removed) = (0, 0);
+        let is_over = AtomicBool::new(false);
+        let puts = async {
+            for round in 0..30 {
+                let items = (0..20).map(|n| found(placed(&format!("k/{round}/{n}"), "k", crawl)));
+                let acks = world.put(items.collect()).await;
+                taken += acks.iter().filter(|ack| **ack == Status::Ok).count() as u64;
+            }
+            is_over.store(true, Ordering::SeqCst);
+        };
+        let deletions = async {
+            while !is_over.load(Ordering::SeqCst) {
+                let answer = if of_crawl {
+                    client.delete_crawl(DeleteCrawlMessage { value: crawl.into(), local: false }).await
+                } else {
+                    let (key, crawl_id) = ("k".into(), crawl.into());
+                    client.delete_queue(QueueWithinCrawlParams { key, crawl_id, local: false }).await
+                };
+                removed += answer.unwrap().into_inner().value;
+            }
+        };
+        tokio::join!(puts, deletions);
+        assert!(removed > 0, "{crawl}: they met");
+        let after: Vec<_> = (0..5).map(|n| found(placed(&format!("k/after/{n}"), "k", crawl))).collect();
+        world.good(after).await;
+        let left = world.stats(crawl, "k").await.size;
+        assert_eq!(removed + left, taken + 5, "{crawl}: {removed} were removed");
+        let all = ListUrlParams { crawl_id: crawl.into(), size: 1000, ..ListUrlParams::default() };
+        let listed = world.list(all).await;
+        assert_eq!(listed.len() as u64, left, "{crawl}");
+        assert!((0..5).all(|n| listed.contains(&format!("k/after/{n}"))), "{crawl}: {listed:?}");
+        let handed_out = world.get(of(crawl, 1000, 0)).await;
+        assert_eq!(sorted(handed_out), sorted(listed), "{crawl}");
+    }
 }
 
 async fn a_queue_goes_with_all_that_it_had(mut world: World) {

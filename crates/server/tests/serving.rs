@@ -4,17 +4,23 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::*;
+use forager_frontier::{Memory, Settings};
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
 use forager_server::proto::{Empty, GetParams, UrlItem};
-use forager_server::{Options, export};
+use forager_server::{Options, Server, Tls, export};
 use futures_util::stream;
+use jiff::Timestamp;
+use rcgen::{CertificateParams, KeyPair};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio_rustls::TlsConnector;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
@@ -118,6 +124,44 @@ async fn who_does_not_speak_http_is_given_up() {
     let mut heard = Vec::new();
     let ended = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut heard)).await;
     assert!(ended.is_ok(), "it waits for the rest");
+}
+
+/// A certificate for `localhost`, and who trusts nobody else.
+fn certified() -> (Tls, TlsConnector) {
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.der().clone()).unwrap();
+    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let tls = Tls { certificate: certificate.pem().into_bytes(), key: key.serialize_pem().into_bytes() };
+    (tls, TlsConnector::from(Arc::new(config)))
+}
+
+#[tokio::test]
+async fn who_says_nothing_after_an_encrypted_handshake_is_given_up() {
+    let (tls, trusting) = certified();
+    let memory = Arc::new(Memory::new(Settings::default()).unwrap());
+    let options = Options { tls: Some(tls), ..Options::default() };
+    let server = Server::new(memory, Arc::new(Timestamp::now), options).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(server.run(listener, std::future::pending()));
+    let hello = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let is_given_up = async |said: &str| {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let mut stream = trusting.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let mut heard = Vec::new();
+        tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut heard)).await.is_ok()
+    };
+    let ended = tokio::join!(is_given_up(""), is_given_up(&hello[..hello.len() - 10]), is_given_up(hello));
+    assert_eq!(ended, (true, true, false), "silent, almost silent, and one that speaks HTTP/2");
 }
 
 #[tokio::test]

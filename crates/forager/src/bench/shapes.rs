@@ -79,7 +79,9 @@ impl Shape {
     async fn fill(&self, store: &Postgres, clock: &Clock) -> anyhow::Result<()> {
         let now = clock.tick(0);
         let added = Change::AddCollection(CollectionSpec::new(COLLECTION, Kind::Plain));
-        store.configure(&[added], now).await?;
+        // What was claimed and put back may be claimed again at once.
+        let at_once = Change::SetPlainDelay(Interval::default());
+        store.configure(&[added, at_once], now).await?;
         for from in (0..self.pending).step_by(usize::try_from(BATCH)?) {
             let items =
                 (from..(from + BATCH).min(self.pending)).map(|number| self.item(number, Moment::of(now)));
@@ -102,9 +104,8 @@ async fn claim_and_put_back(
     clock: &Clock,
     max: usize,
 ) -> anyhow::Result<(std::time::Duration, usize)> {
-    let none = Some(Interval::from_secs_f64(0.0));
     let hold = Interval::hours(10);
-    let request = LeaseRequest { max, per_host: max, hold, plain_delay: none, ..LeaseRequest::default() };
+    let request = LeaseRequest { max, per_host: max, hold, ..LeaseRequest::default() };
     let now = clock.tick(TICK);
     let started = Instant::now();
     let leased = store.lease(&request, now).await?.leased;

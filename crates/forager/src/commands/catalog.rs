@@ -101,7 +101,7 @@ pub(super) struct ChangeRow<'a> {
 impl<'a> From<&'a Change> for ChangeRow<'a> {
     fn from(change: &'a Change) -> Self {
         let switched = |enabled: &bool| if *enabled { "enabled" } else { "disabled" };
-        let (change, kind, name) = match change {
+        let (change, kind, name): (_, _, &str) = match change {
             Change::AddCollection(spec) => ("added", "collection", &spec.id),
             Change::SetCollection(spec) => ("changed", "collection", &spec.id),
             Change::EnableCollection(id, enabled) => (switched(enabled), "collection", id),
@@ -114,6 +114,9 @@ impl<'a> From<&'a Change> for ChangeRow<'a> {
             Change::SetSeed(seed) => ("changed", "seed", &seed.url),
             Change::EnableSeed(url, enabled) => (switched(enabled), "seed", url),
             Change::RemoveSeed(url) => ("removed", "seed", url),
+            // No command makes these, only clients of the server.
+            Change::SetActive(is_active) => (switched(is_active), "queue", "all"),
+            Change::SetPlainDelay(_) => ("changed", "queue", "all"),
         };
         Self { change, kind, name }
     }

@@ -121,6 +121,10 @@ fn host(it: &Explanation, now: Moment) -> Vec<String> {
     };
     let mut lines = vec![it.forms.host.clone()];
     lines.extend(it.gates.iter().filter(|gate| !gate.is_open).map(closed));
+    let general = it.general_delay.map(|delay| {
+        format!("waits {delay} between two hand-outs: clients have set that for all queues (SetDelay)")
+    });
+    lines.extend(general);
     let open: Vec<String> =
         it.gates.iter().filter(|gate| gate.is_open).map(|gate| gate.gate.to_string()).collect();
     if !open.is_empty() {

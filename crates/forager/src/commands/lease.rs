@@ -155,7 +155,8 @@ fn in_words(nothing: Nothing) -> String {
             format!("nothing to fetch: what there is waits for leases to end, until {until} at the latest")
         }
         Nothing::Blocked { until: None } => {
-            "nothing to fetch: what there is was blocked or disabled".to_owned()
+            "nothing to fetch: what there is was blocked, disabled or stopped by a client (SetActive)"
+                .to_owned()
         }
     }
 }

@@ -29,7 +29,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
         Ended::Stopped(Stop::Now) => Outcome::Forced,
         Ended::Stuck => {
             output::complain(format_args!(
-                "what is left waits for a person: hosts are blocked or at their limit; \"forager queue hosts\" names them"
+                "what is left waits for a person: hosts are blocked or at their limit (\"forager queue hosts\" names them), \
+                 or a client has stopped all handing out (SetActive)"
             ));
             Outcome::Stuck
         }

@@ -53,6 +53,14 @@ impl Serving {
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
+    /// The most memory that it has had so far, in MiB.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn most_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
+    }
+
     /// Asks it to end, and waits for that. Tells its status and what it wrote to standard error.
     pub(crate) fn stop(self) -> (i32, String) {
         self.signal("TERM");

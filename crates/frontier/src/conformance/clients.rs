@@ -4,12 +4,13 @@ use forager_core::order::Order;
 
 use super::World;
 use super::world::*;
+use crate::catalog::Change;
 use crate::entry::State;
-use crate::host::{HostSettings, Setting};
+use crate::host::{Gate, HostSettings, Setting};
 use crate::moment::Moment;
 use crate::verbs::{
-    ACTIVE_NOTE, Action, Action::*, Event, HostChange, HostFilter, HostView, Item, LeaseRequest, ListFilter,
-    Note, Purge, Purged, Put, Word,
+    Action, Action::*, Event, HostChange, HostFilter, HostView, Item, LeaseRequest, ListFilter, Nothing,
+    Purge, Purged, Put, Word,
 };
 
 async fn plain(mut world: World) -> World {
@@ -167,9 +168,10 @@ pub async fn a_lease_keeps_to_so_many_hosts_and_passes_over_busy_ones(world: Wor
 pub async fn a_delay_holds_for_the_last_hand_out_too(world: World) {
     let mut world = plain(world).await;
     put(&mut world, "p", &["1", "2", "3", "4"].map(|url| item(url, "k", Word::Found))).await;
-    let none = LeaseRequest { plain_delay: Some(interval("0s")), ..up_to(1) };
-    assert_eq!(urls(&mut world, &none).await, ["1"]);
-    assert_eq!(urls(&mut world, &none).await, ["2"], "no delay in general");
+    world.configure([Change::SetPlainDelay(interval("0s"))]).await;
+    let one = up_to(1);
+    assert_eq!(urls(&mut world, &one).await, ["1"]);
+    assert_eq!(urls(&mut world, &one).await, ["2"], "no delay in general");
     let set = |setting| HostChange {
         key: "k".into(),
         collection: Some("p".into()),
@@ -179,11 +181,13 @@ pub async fn a_delay_holds_for_the_last_hand_out_too(world: World) {
     let slow = set(Setting::Delay(Some(interval("5m"))));
     world.frontier().set_hosts(&[slow], world.now).await.unwrap();
     world.reopen();
-    assert_eq!(urls(&mut world, &none).await, [""; 0], "its own delay goes before the general one");
+    assert_eq!(urls(&mut world, &one).await, [""; 0], "its own delay goes before the general one");
     world.pass("4m");
     let quick = set(Setting::Delay(Some(interval("1m"))));
     world.frontier().set_hosts(&[quick], world.now).await.unwrap();
-    assert_eq!(urls(&mut world, &none).await, ["3"], "the wait is shorter at once");
+    assert_eq!(urls(&mut world, &one).await, ["3"], "the wait is shorter at once");
+    world.frontier().set_hosts(&[set(Setting::Delay(None))], world.now).await.unwrap();
+    assert_eq!(urls(&mut world, &one).await, ["4"], "the general one again");
 }
 
 pub async fn another_general_delay_holds_for_the_last_hand_out_too(world: World) {
@@ -197,15 +201,47 @@ pub async fn another_general_delay_holds_for_the_last_hand_out_too(world: World)
         only_known: true,
     };
     world.frontier().set_hosts(&[change], world.now).await.unwrap();
-    let paced = |delay: &str| LeaseRequest { plain_delay: Some(interval(delay)), per_host: 1, ..up_to(9) };
-    assert_eq!(urls(&mut world, &paced("5m")).await, ["1", "1"]);
+    let one_of_each = LeaseRequest { per_host: 1, ..up_to(9) };
+    let delay = |text: &str| Change::SetPlainDelay(interval(text));
+    world.configure([delay("5m")]).await;
+    assert_eq!(urls(&mut world, &one_of_each).await, ["1", "1"]);
     world.pass("2s");
-    world.frontier().pace(interval("1s"), world.now).await.unwrap();
+    world.configure([delay("1s")]).await;
     world.reopen();
-    assert_eq!(urls(&mut world, &paced("1s")).await, ["2"], "its own delay stays");
-    world.frontier().pace(interval("5m"), world.now).await.unwrap();
+    assert_eq!(urls(&mut world, &one_of_each).await, ["2"], "its own delay stays");
+    world.configure([delay("5m")]).await;
     world.pass("2s");
-    assert_eq!(urls(&mut world, &paced("5m")).await, [""; 0]);
+    assert_eq!(urls(&mut world, &one_of_each).await, [""; 0]);
+}
+
+pub async fn a_general_delay_is_for_whoever_hands_out_from_plain_collections(world: World) {
+    let mut world = plain(world).await;
+    world.configure([Change::SetPlainDelay(interval("5m"))]).await;
+    world.reopen();
+    put(&mut world, "p", &["1", "2"].map(|url| item(url, "k", Word::Found))).await;
+    let leased = world.ask(&up_to(1)).await.leased;
+    assert_eq!(leased[0].terms.least_gap, 5 * 60 * 1000, "who fetches it is told");
+    let until = world.later("5m");
+    let nothing = world.ask(&up_to(1)).await.nothing;
+    assert_eq!(nothing, Some(Nothing::Throttled { until, gate: Gate::Delay }));
+    let planned = world.plan(9).await;
+    assert_eq!(planned.iter().map(|planned| planned.at).collect::<Vec<_>>(), [Some(until)]);
+    let explanation = world.frontier().explain("p", "2", world.now).await.unwrap();
+    assert_eq!(explanation.general_delay, Some(interval("5m")));
+    // One that has a delay of its own, or profiles, goes by that.
+    let own = HostChange {
+        key: "k".into(),
+        collection: Some("p".into()),
+        sets: vec![Setting::Delay(Some(interval("1m")))],
+        only_known: true,
+    };
+    world.frontier().set_hosts(&[own], world.now).await.unwrap();
+    let explanation = world.frontier().explain("p", "2", world.now).await.unwrap();
+    assert_eq!(explanation.general_delay, None);
+    world.harvest("c", Order::Fifo, "https://c.example/").await;
+    world.start_seed("https://c.example/").await;
+    let leased = world.lease(1).await;
+    assert!(leased[0].terms.least_gap < 5 * 60 * 1000, "{:?}", leased[0].terms);
 }
 
 pub async fn a_lease_keeps_to_so_many_bytes(world: World) {
@@ -292,17 +328,26 @@ pub async fn a_page_of_a_listing_keeps_to_so_many_bytes(world: World) {
     }
 }
 
-pub async fn what_clients_have_stopped_is_explained(world: World) {
+pub async fn what_clients_have_stopped_waits_and_is_explained(world: World) {
     let mut world = plain(world).await;
     put(&mut world, "p", &[item("https://k/", "k", Word::Found)]).await;
-    for (noted, verdict) in [("false", "queued; not handed out now"), ("true", "next at its host")] {
-        let note = Note::Keep(ACTIVE_NOTE.into(), Some(noted.into()));
-        world.frontier().note(&[note], world.now).await.unwrap();
+    world.harvest("c", Order::Fifo, "https://c.example/").await;
+    world.start_seed("https://c.example/").await;
+    for (is_active, verdict) in [(false, "queued; not handed out now"), (true, "next at its host")] {
+        world.configure([Change::SetActive(is_active)]).await;
         world.reopen();
-        let explanation = world.frontier().explain("p", "https://k/", world.now).await.unwrap();
-        assert_eq!(explanation.verdict, verdict, "active: {noted}");
-        let is_named = explanation.would_need.iter().any(|need| need.contains("SetActive"));
-        assert_eq!(is_named, noted == "false", "{:?}", explanation.would_need);
+        for (collection, url) in [("p", "https://k/"), ("c", "https://c.example/")] {
+            let explanation = world.frontier().explain(collection, url, world.now).await.unwrap();
+            assert_eq!(explanation.verdict, verdict, "{collection}, active: {is_active}");
+            let is_named = explanation.would_need.iter().any(|need| need.contains("SetActive"));
+            assert_eq!(is_named, !is_active, "{:?}", explanation.would_need);
+        }
+        let planned = world.plan(9).await;
+        assert!(planned.iter().all(|planned| planned.at.is_some() == is_active), "{planned:?}");
+        let answer = world.ask(&up_to(9)).await;
+        assert_eq!(answer.leased.len(), if is_active { 2 } else { 0 });
+        let nothing = (!is_active).then_some(Nothing::Blocked { until: None });
+        assert_eq!(answer.nothing, nothing, "it waits for somebody");
     }
 }
 

@@ -9,6 +9,7 @@ use forager_core::sentinel::Risk;
 use forager_core::url::{FetchUrl, Identity};
 
 use super::discover::{classify, find, fresh};
+use super::hosts::pace;
 use super::notes::forget_texts;
 use super::priority::{Sighting, prioritise};
 use super::{NewEntry, Tx, settle};
@@ -29,6 +30,9 @@ pub(crate) fn configure<T: Tx>(tx: &mut T, changes: &[Change], now: Moment) -> R
         draft.apply(change)?;
     }
     let rows = draft.finish();
+    if rows == *before.rows() {
+        return settle(tx, now); // clients say again what holds already whenever they begin
+    }
     for row in &rows.collections {
         let before = before.collection_numbered(row.number);
         let is_other = before.is_some_and(|before| before.spec.kind != row.spec.kind);
@@ -46,6 +50,9 @@ pub(crate) fn configure<T: Tx>(tx: &mut T, changes: &[Change], now: Moment) -> R
             forget_texts(tx, row)?;
             tx.clear_collection(row.number)?;
         }
+    }
+    if after.rows().overall.delay != before.rows().overall.delay {
+        pace(tx);
     }
     Ok(())
 }

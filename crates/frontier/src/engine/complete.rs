@@ -56,7 +56,7 @@ fn wait_anew<T: Tx>(tx: &mut T, lease: &Lease, now: Moment) {
     let Some(standing) = tx.standing(lease.entry) else { return };
     let (_, id) = tx.queue_parts(standing.queue);
     let mut host = tx.host(id).clone();
-    let wait = host.shortest_delay(&tx.settings().politeness, false);
+    let wait = host.shortest_delay(tx.settings().politeness.waits());
     host.next_allowed = host.next_allowed.max(now.after_millis(wait));
     tx.set_host(id, host);
 }

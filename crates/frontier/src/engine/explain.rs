@@ -8,6 +8,7 @@ use forager_core::scope::outlink::{Action as LinkAction, Context, Hop, outlink};
 use forager_core::score::score;
 use forager_core::sentinel::classify::Class;
 use forager_core::sentinel::schedule::interval;
+use forager_core::time::Interval;
 use forager_core::url::{FetchUrl, Identity};
 
 use super::discover::{find_text, known_by};
@@ -21,7 +22,6 @@ use crate::error::{Error, Result};
 use crate::explain::{ClassView, DueView, EvidenceView, Explanation, Forms, GateView, PriorityTerms, Scope};
 use crate::host::{Host, InFlight};
 use crate::moment::Moment;
-use crate::verbs::ACTIVE_NOTE;
 
 /// All that speaks for and against a URL, seen or never seen.
 pub(crate) fn explain<T: Tx>(tx: &mut T, collection: &str, url: &str, now: Moment) -> Result<Explanation> {
@@ -33,9 +33,7 @@ pub(crate) fn explain<T: Tx>(tx: &mut T, collection: &str, url: &str, now: Momen
     let (key, identity) = known_by(&catalog, row, url).map_err(invalid)?;
     let found = find_text(tx, row, &key, &identity)?;
     let known = found.and_then(|(queue, entry)| Some((queue, entry, tx.standing(entry)?)));
-    let is_held = row.spec.kind == Kind::Plain && tx.noted(ACTIVE_NOTE)?.as_deref() == Some(b"false");
-    let subject =
-        Subject { catalog: &catalog, row, given: url, key: &key, identity: &identity, is_held, now };
+    let subject = Subject { catalog: &catalog, row, given: url, key: &key, identity: &identity, now };
     match known {
         Some((queue, entry, standing)) => subject.known(tx, queue, entry, standing),
         None => Ok(subject.unknown(tx)),
@@ -48,8 +46,6 @@ struct Subject<'a> {
     given: &'a str,
     key: &'a str,
     identity: &'a str,
-    /// Whether clients want nothing handed out.
-    is_held: bool,
     now: Moment,
 }
 
@@ -76,6 +72,7 @@ impl Subject<'_> {
             evidence: (record.scans > 0 && !self.is_plain()).then(|| evidence(tx, &standing, &record)),
             due: waits.then(|| self.due(&standing, &record)),
             gates,
+            general_delay: self.general_delay(tx.host(host_id)),
             sitemap_dates: tx.host(host_id).sitemap_dates,
             place_in_queue: if waits { Some(self.place_in_queue(tx, queue, entry, &standing)) } else { None },
             queue_length: tx.queue_counts(queue)[0],
@@ -103,6 +100,7 @@ impl Subject<'_> {
             evidence: None,
             due: None,
             gates: self.gates(tx, &host, in_flight),
+            general_delay: self.general_delay(&host),
             sitemap_dates: host.sitemap_dates,
             place_in_queue: None,
             queue_length: queue.map_or(0, |queue| tx.queue_counts(queue)[0]),
@@ -278,6 +276,12 @@ impl Subject<'_> {
             .collect()
     }
 
+    /// The delay that clients have set for all queues, where it counts.
+    fn general_delay(&self, host: &Host) -> Option<Interval> {
+        let counts = self.is_plain() && host.settings.delay.is_none();
+        self.catalog.rows().overall.delay.filter(|_| counts)
+    }
+
     /// How many entries of the queue are due before this one, and it.
     fn place_in_queue<T: Tx>(&self, tx: &T, queue: QueueId, entry: EntryId, standing: &Standing) -> u64 {
         let key = |id: EntryId, standing: &Standing| {
@@ -342,7 +346,7 @@ impl Subject<'_> {
         if !self.row.spec.enabled {
             needs.push(format!("collection {:?} has to be enabled", self.row.spec.id));
         }
-        if self.is_held {
+        if !self.catalog.rows().overall.is_active {
             needs.push("clients have stopped handing out (SetActive); one has to start it again".to_owned());
         }
         match self.row.spec.job.map(|job| job.steering) {

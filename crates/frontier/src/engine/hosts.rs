@@ -8,7 +8,7 @@ use super::{Counts, Tx, settle};
 use crate::catalog::{CollectionRow, Kind};
 use crate::entry::{CollectionId, HostId, QueueId, Token};
 use crate::error::{Error, Result};
-use crate::host::{Gate, Setting, to_millis};
+use crate::host::{Gate, Host, Setting, Waits};
 use crate::moment::Moment;
 use crate::verbs::{HostChange, HostFilter, HostView, Visit};
 
@@ -56,9 +56,7 @@ fn set_host<T: Tx>(tx: &mut T, change: &HostChange, owner: Option<CollectionId>)
         if let (Setting::Delay(delay), true) = (setting, host.served > 0)
             && (is_plain || delay.is_some())
         {
-            // Clients find out how long to wait from what they were just handed out.
-            let delay = host.shortest_delay(&tx.settings().politeness, is_plain);
-            let next_allowed = host.served_at.after_millis(delay);
+            let next_allowed = after_last(&host, waits(tx, is_plain));
             // A host that is shared may wait for more than that, such as for a request that was sent late.
             let least = if is_plain { Moment::ZERO } else { host.next_allowed };
             host.next_allowed = next_allowed.max(least);
@@ -68,20 +66,28 @@ fn set_host<T: Tx>(tx: &mut T, change: &HostChange, owner: Option<CollectionId>)
     id
 }
 
-/// Has the queues of plain collections that have no delay of their own wait so long after what they last handed out.
-pub(crate) fn pace<T: Tx>(tx: &mut T, delay: Interval, now: Moment) -> Result<()> {
-    settle(tx, now)?;
+/// How long hosts wait that have no delay of their own.
+pub(super) fn waits<T: Tx>(tx: &T, is_plain: bool) -> Waits {
+    if is_plain { tx.catalog().rows().overall.waits() } else { tx.settings().politeness.waits() }
+}
+
+/// When the delay is over after what a host last handed out: clients find out from that how long to wait.
+fn after_last(host: &Host, general: Waits) -> Moment {
+    host.served_at.after_millis(host.shortest_delay(general))
+}
+
+/// Has the queues of plain collections that have no delay of their own wait as long as is set for all of them.
+pub(super) fn pace<T: Tx>(tx: &mut T) {
     for id in tx.all_hosts() {
         let is_plain = tx.host_key(id).1.is_some();
         let host = tx.host(id);
         if !is_plain || host.settings.delay.is_some() || host.served == 0 {
             continue;
         }
-        let mut host = host.clone();
-        host.next_allowed = host.served_at.after_millis(to_millis(delay));
+        let next_allowed = after_last(host, waits(tx, true));
+        let host = Host { next_allowed, ..host.clone() };
         tx.set_host(id, host);
     }
-    Ok(())
 }
 
 /// Asks a host for one fetch that is for no entry.
@@ -101,7 +107,7 @@ pub(crate) fn visit<T: Tx>(tx: &mut T, key: &str, hold: Interval, now: Moment) -
     }
     let token = tx.next_token();
     host.served += 1;
-    host.next_allowed = now.after_millis(host.delay_millis(key, &politeness, false));
+    host.next_allowed = now.after_millis(host.delay_millis(key, politeness.waits()));
     host.visitor = Some((token, now.after(hold)));
     tx.set_host(id, host);
     Ok(Visit::Welcome(token))

@@ -6,13 +6,14 @@ use forager_core::scope::before_fetch::{Action as ScopeAction, Entry, Verdict, b
 use forager_core::url::{FetchUrl, Identity};
 use rustc_hash::FxHashMap;
 
+use super::hosts::waits;
 use super::priority::{adopt, prioritise};
 use super::rules::Words;
 use super::{Tx, Wanted, jobs, note_removal, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Limits, Steering};
 use crate::entry::{CollectionId, EntryId, HostId, How, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
-use crate::host::{Gate, Host, Opens, to_millis};
+use crate::host::{Gate, Host, Opens};
 use crate::moment::Moment;
 use crate::verbs::{LeaseAnswer, LeaseRequest, Leased, Nothing};
 
@@ -80,16 +81,17 @@ pub(crate) fn wake<T: Tx>(tx: &mut T, now: Moment) -> Result<()> {
 struct Eligible {
     /// Those that hand out.
     open: Vec<CollectionId>,
-    /// Those that a person has stopped.
+    /// Those that a person or a client has stopped.
     shut: Vec<CollectionId>,
 }
 
 impl Eligible {
     fn of<T: Tx>(tx: &T, catalog: &Catalog, request: &LeaseRequest, now: Moment) -> Result<Self> {
         let mut eligible = Self { open: Vec::new(), shut: Vec::new() };
+        let is_active = catalog.rows().overall.is_active;
         let mut sort = |row: &CollectionRow| {
             let steering = row.spec.job.map_or(Steering::Running, |job| job.steering);
-            if !row.spec.enabled || steering == Steering::Paused {
+            if !is_active || !row.spec.enabled || steering == Steering::Paused {
                 eligible.shut.push(row.number);
             } else if steering == Steering::Running && remaining(tx, row, now) > 0 {
                 eligible.open.push(row.number);
@@ -173,7 +175,8 @@ impl<'c> Counter<'c> {
                 host.last_lease = Some(token);
                 handed_out += 1;
                 (host.served, host.served_at) = (host.served + 1, self.now);
-                let next_allowed = self.now.after_millis(self.delay_millis(tx, host_id, &host, is_plain));
+                let delay = host.delay_millis(tx.host_key(host_id).0, waits(tx, is_plain));
+                let next_allowed = self.now.after_millis(delay);
                 // Clients of a plain collection pace by themselves what they get at once.
                 if is_plain { afterwards = next_allowed } else { host.next_allowed = next_allowed }
             }
@@ -214,14 +217,6 @@ impl<'c> Counter<'c> {
         let of_host = self.served.get(&host).copied().unwrap_or_default();
         let of_collection = usize::try_from(remaining(tx, collection, self.now)).unwrap_or(usize::MAX);
         of_collection.min(self.request.per_host.saturating_sub(of_host))
-    }
-
-    /// How long a host waits after it has handed out an entry.
-    fn delay_millis<T: Tx>(&self, tx: &T, id: HostId, host: &Host, is_plain: bool) -> u64 {
-        match self.request.plain_delay {
-            Some(delay) if is_plain && host.settings.delay.is_none() => to_millis(delay),
-            _ => host.delay_millis(tx.host_key(id).0, &tx.settings().politeness, is_plain),
-        }
     }
 
     /// Hands out an entry, unless the rules of scope have it wait or go. Returns the token if it did.
@@ -266,7 +261,7 @@ impl<'c> Counter<'c> {
             how: record.origin.how,
             failures: record.errors.saturating_add(record.abandoned),
             metadata: record.origin.metadata,
-            terms: tx.host(host_id).terms(&tx.settings().politeness, is_plain),
+            terms: tx.host(host_id).terms(waits(tx, is_plain), &tx.settings().politeness, is_plain),
             as_oldest,
             rule,
         });

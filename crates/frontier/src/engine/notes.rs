@@ -3,6 +3,7 @@
 use forager_core::time::Interval;
 
 use super::complete::back_off;
+use super::hosts::waits;
 use super::{Tx, settle};
 use crate::catalog::CollectionRow;
 use crate::entry::{HostId, Record};
@@ -74,7 +75,7 @@ fn slow_down<T: Tx>(tx: &mut T, host: &str, delay: Option<Interval>, now: Moment
     host.crawl_delay = delay;
     if is_more && host.served > 0 {
         // What it handed out last is fetched about now: the wait after that is the first to be longer.
-        let wait = host.shortest_delay(&tx.settings().politeness, false);
+        let wait = host.shortest_delay(tx.settings().politeness.waits());
         host.next_allowed = host.next_allowed.max(now.after_millis(wait));
     }
     tx.set_host(id, host);
@@ -85,7 +86,7 @@ fn slow_down<T: Tx>(tx: &mut T, host: &str, delay: Option<Interval>, now: Moment
 /// could know.
 pub(super) fn log_fetch<T: Tx>(tx: &mut T, host: HostId, is_plain: bool, fetch: FetchRow) {
     let (state, politeness) = (tx.host(host), tx.settings().politeness);
-    let Terms { least_gap, most_in_flight } = state.terms(&politeness, is_plain);
+    let Terms { least_gap, most_in_flight } = state.terms(waits(tx, is_plain), &politeness, is_plain);
     // Nothing is sent after its answer, whatever a report says.
     let next_allowed = fetch.started.min(fetch.ended).after_millis(least_gap);
     if !is_plain && next_allowed > state.next_allowed {

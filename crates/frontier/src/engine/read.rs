@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::discover::{find_by, find_text, known_by};
-use super::hosts::is_listed;
+use super::hosts::{is_listed, waits};
 use super::lease::{is_turn_of_oldest, seed_text, wake};
 use super::{Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
@@ -263,8 +263,9 @@ impl Simulation {
         for (queue, entries) in waiting {
             let (number, host_id) = tx.queue_parts(queue);
             let Some(row) = catalog.collection_numbered(number) else { continue };
-            let is_held =
-                !row.spec.enabled || row.spec.job.is_some_and(|job| job.steering != Steering::Running);
+            let is_held = !catalog.rows().overall.is_active
+                || !row.spec.enabled
+                || row.spec.job.is_some_and(|job| job.steering != Steering::Running);
             let (host, is_plain) = (tx.host(host_id).clone(), row.spec.kind == Kind::Plain);
             let opens = host.opens(tx.in_flight(host_id), &tx.settings().politeness, is_plain);
             let free = if is_held { Moment::NEVER } else { opens.at.max(now) };
@@ -294,7 +295,7 @@ impl Simulation {
         if !state.entries.is_empty() {
             let (collection, host) = tx.queue_parts(queue);
             let key = tx.host_key(host).0;
-            let delay = state.host.delay_millis(key, &settings.politeness, state.is_plain);
+            let delay = state.host.delay_millis(key, waits(tx, state.is_plain));
             let free = at.after_millis(delay);
             self.last_turn = next_turn(self.last_turn, at);
             state.host.take_turn(collection, self.last_turn);

@@ -214,7 +214,8 @@ impl Postgres {
             match kind {
                 0 => catalog.collections.push(serde_json::from_str(&body).map_err(unreadable)?),
                 1 => catalog.profiles.push(serde_json::from_str(&body).map_err(unreadable)?),
-                _ => catalog.seeds.push(serde_json::from_str(&body).map_err(unreadable)?),
+                2 => catalog.seeds.push(serde_json::from_str(&body).map_err(unreadable)?),
+                _ => catalog.overall = serde_json::from_str(&body).map_err(unreadable)?,
             }
         }
         let catalog = Arc::new(Catalog::new(catalog, &self.settings).map_err(Failure::Call)?);

@@ -3,9 +3,6 @@
 use crate::entry::EntryId;
 use crate::moment::Moment;
 
-/// Where it is written down that clients want nothing handed out: `false`, until it is `true` again.
-pub const ACTIVE_NOTE: &str = "urlfrontier active";
-
 /// What a client says of URLs of one collection.
 #[derive(Clone, Debug, Default)]
 pub struct Put {

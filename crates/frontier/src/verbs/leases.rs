@@ -29,8 +29,6 @@ pub struct LeaseRequest {
     pub host: Option<String>,
     /// How long they are held.
     pub hold: Interval,
-    /// How long a queue of a plain collection waits after this, unless it has a delay of its own; a second if not said.
-    pub plain_delay: Option<Interval>,
 }
 
 impl Default for LeaseRequest {
@@ -45,7 +43,6 @@ impl Default for LeaseRequest {
             collection: None,
             host: None,
             hold,
-            plain_delay: None,
         }
     }
 }

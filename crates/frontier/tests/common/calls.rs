@@ -101,6 +101,8 @@ pub enum Edit {
     Seed { which: u8, profiles: u8, set: bool },
     EnableSeed(u8, bool),
     RemoveSeed(u8),
+    SetActive(bool),
+    SetPlainDelay(u8),
 }
 
 fn edits() -> impl Strategy<Value = Edit> {
@@ -115,6 +117,9 @@ fn edits() -> impl Strategy<Value = Edit> {
         4 => (n(), n(), any::<bool>()).prop_map(|(which, profiles, set)| Edit::Seed { which, profiles, set }),
         3 => (n(), any::<bool>()).prop_map(|(which, on)| Edit::EnableSeed(which, on)),
         1 => n().prop_map(Edit::RemoveSeed),
+        // Nothing is handed out otherwise for most of the time.
+        2 => proptest::bool::weighted(0.8).prop_map(Edit::SetActive),
+        2 => n().prop_map(Edit::SetPlainDelay),
     ]
 }
 

@@ -107,8 +107,8 @@ impl End {
                 "{self} is reached, and {pages}; the same command with more --time, or without, goes on with them"
             )),
             Self::Stuck => output::complain(format_args!(
-                "{pages}, at hosts that are blocked or at their limit; \"forager queue hosts --collection {job}{place}\" \
-                 names them"
+                "{pages}, at hosts that are blocked or at their limit (\"forager queue hosts --collection {job}{place}\" \
+                 names them), or a client has stopped all handing out (SetActive)"
             )),
             Self::Done => {}
         }

@@ -46,7 +46,7 @@ pub(super) fn load(disk: Disk, settings: Arc<Settings>, now: Option<Moment>) -> 
 
 /// Checks the format, and finds the secret; a new folder is given both.
 fn identify(disk: &Disk) -> Result<u64> {
-    match (meta::<u32>(disk, names::FORMAT)?, meta(disk, names::SECRET)?) {
+    match (meta(disk, names::FORMAT, codec::unpack::<u32>)?, meta(disk, names::SECRET, codec::unpack)?) {
         (Some(found), _) if found > FORMAT => {
             Err(Error::NewerFormat { path: disk.path().to_owned(), found, known: FORMAT })
         }
@@ -65,9 +65,9 @@ fn identify(disk: &Disk) -> Result<u64> {
     }
 }
 
-fn meta<T: serde::de::DeserializeOwned>(disk: &Disk, name: &str) -> Result<Option<T>> {
+fn meta<T>(disk: &Disk, name: &str, read: impl Fn(&[u8]) -> Result<T, Unreadable>) -> Result<Option<T>> {
     let row = disk.meta.get(name).map_err(|cause| disk.reading(&cause))?;
-    row.map(|row| codec::unpack(&row).map_err(disk.unreadable(name))).transpose()
+    row.map(|row| read(&row).map_err(disk.unreadable(name))).transpose()
 }
 
 /// The values that there is one of for each number, by number.
@@ -86,9 +86,10 @@ fn read_rows(disk: &Disk) -> Result<Rows> {
     }
     Ok(Rows {
         collections: rows(list(disk, names::COLLECTION, codec::unpack_text)?),
-        next_collection: meta(disk, names::NEXT_COLLECTION)?.unwrap_or_default(),
+        next_collection: meta(disk, names::NEXT_COLLECTION, codec::unpack)?.unwrap_or_default(),
         profiles: rows(list(disk, names::PROFILE, codec::unpack_text)?),
         seeds: rows(list(disk, names::SEED, codec::unpack_text)?),
+        overall: meta(disk, names::OVERALL, codec::unpack_text)?.unwrap_or_default(),
     })
 }
 
@@ -157,7 +158,7 @@ impl Recovery {
     /// What was changed since.
     fn read_log(&mut self) -> Result<()> {
         let disk = self.inner.disk.clone();
-        let mut fold = Fold::resume(meta(&disk, names::FOLD)?);
+        let mut fold = Fold::resume(meta(&disk, names::FOLD, codec::unpack)?);
         for row in disk.log.iter() {
             let (key, row) = row.into_inner().map_err(|cause| disk.reading(&cause))?;
             let number = key.as_ref().try_into().map(u64::from_be_bytes).map_err(|_| Unreadable);

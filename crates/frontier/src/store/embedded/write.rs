@@ -21,6 +21,7 @@ pub(super) mod names {
     pub(in super::super) const COLLECTION: &str = "collection/";
     pub(in super::super) const PROFILE: &str = "profile/";
     pub(in super::super) const SEED: &str = "seed/";
+    pub(in super::super) const OVERALL: &str = "overall";
     pub(in super::super) const TALLY: &str = "tally/";
 }
 
@@ -220,6 +221,9 @@ fn write_catalog(batch: &mut OwnedWriteBatch, meta: &Keyspace, before: &Rows, no
     }
     write_list(batch, meta, names::PROFILE, &before.profiles, &now.profiles);
     write_list(batch, meta, names::SEED, &before.seeds, &now.seeds);
+    if before.overall != now.overall {
+        batch.insert(meta, names::OVERALL, codec::pack_text(&now.overall));
+    }
 }
 
 fn write_list<T: serde::Serialize + PartialEq>(

@@ -49,6 +49,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(7, "line"),
     migration!(8, "seeds"),
     migration!(9, "names"),
+    migration!(10, "overall"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.

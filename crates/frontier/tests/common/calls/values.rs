@@ -74,7 +74,6 @@ pub fn lease_request(
         collection: collection.map(|pick| collection_name(pick).to_owned()),
         host: host.map(|pick| HOSTS[usize::from(pick) % HOSTS.len()].to_owned()),
         hold: Interval::from_secs_f64(f64::from(u16::from(hold % 5) * 300 + 1)),
-        plain_delay: hold.is_multiple_of(3).then(|| Interval::from_secs_f64(f64::from(hold % 13))),
     }
 }
 
@@ -152,6 +151,8 @@ pub fn change(edit: &Edit) -> Change {
         Edit::Seed { which, profiles, set: false } => Change::AddSeed(seed(which, profiles)),
         Edit::EnableSeed(which, on) => Change::EnableSeed(seed(which, 0).url, on),
         Edit::RemoveSeed(which) => Change::RemoveSeed(seed(which, 0).url),
+        Edit::SetActive(on) => Change::SetActive(on),
+        Edit::SetPlainDelay(amount) => Change::SetPlainDelay(Interval::from_secs_f64(f64::from(amount % 13))),
     }
 }
 

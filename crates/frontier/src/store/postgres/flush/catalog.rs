@@ -1,4 +1,4 @@
-//! Writing collections, profiles and seeds.
+//! Writing collections, profiles, seeds and what holds for all queues.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tokio_postgres::types::Type;
 use super::super::failure::Failure;
 use super::super::rows::int;
 use super::super::session::Statement;
-use crate::catalog::{Catalog, Rows};
+use crate::catalog::{Catalog, Overall, Rows};
 
 /// Replaces the rows of the catalog that are different.
 pub(super) fn set_catalog<'a>(before: &Catalog, after: &Catalog) -> Result<Vec<Statement<'a>>, Failure> {
@@ -48,6 +48,9 @@ fn pieces(rows: &Rows) -> Result<BTreeMap<(i16, i32), String>, Failure> {
     }
     for row in &rows.seeds {
         pieces.insert((2, int(row.number.0)), text(serde_json::to_string(row))?);
+    }
+    if rows.overall != Overall::default() {
+        pieces.insert((3, 0), text(serde_json::to_string(&rows.overall))?);
     }
     Ok(pieces)
 }
