@@ -5,6 +5,7 @@
 
 pub(crate) mod names;
 pub(crate) mod raw;
+pub(crate) mod secure;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
