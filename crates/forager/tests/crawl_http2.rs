@@ -146,8 +146,9 @@ async fn answer<T>(
         // A client that is gone is told nothing.
         let _ = respond.send_response(head.status(status).body(()).unwrap(), true);
     } else if let Ok(mut body) = respond.send_response(head.body(()).unwrap(), false) {
-        let links = (1..=PAGES).map(|number| format!("<a href=/{number}>{number}</a> ")).collect::<String>();
-        let text = if path == "/" { links } else { format!("This is the page at {path}.") };
+        let links: Vec<String> =
+            (1..=PAGES).map(|number| format!("<a href=/{number}>{number}</a>")).collect();
+        let text = if path == "/" { links.join(" ") } else { format!("This is the page at {path}.") };
         let is_whole = mishap != Mishap::ResetHalfway;
         let _ = body.send_data(text.into(), is_whole);
         if !is_whole {
