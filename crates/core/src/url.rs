@@ -170,9 +170,9 @@ impl FetchUrl {
         self.0.query()
     }
 
-    /// The politeness unit that this URL belongs to.
-    pub fn host_key(&self) -> HostKey {
-        HostKey(self.host().to_owned())
+    /// The politeness unit that this URL belongs to; see [`host_key`].
+    pub fn host_key(&self) -> &str {
+        host_key(self.host())
     }
 
     /// The domain that one could register, such as `example.co.uk`; none for addresses and for
@@ -326,9 +326,9 @@ impl Identity {
         self.path() == "/" && self.query().is_none()
     }
 
-    /// The politeness unit that this URL belongs to.
-    pub fn host_key(&self) -> HostKey {
-        HostKey(self.host().to_owned())
+    /// The politeness unit that this URL belongs to; see [`host_key`].
+    pub fn host_key(&self) -> &str {
+        host_key(self.host())
     }
 
     /// The form for prefixes and sorted listings.
@@ -341,7 +341,7 @@ impl Identity {
             text.push_str(host);
         } else {
             // A final dot makes a name absolute; it is no label.
-            for label in host.strip_suffix('.').unwrap_or(host).rsplit('.') {
+            for label in host_key(host).rsplit('.') {
                 text.push_str(label);
                 text.push(',');
             }
@@ -383,18 +383,17 @@ impl Surt {
     }
 }
 
-/// The politeness unit: the host of a URL, without its port.
+/// The politeness unit of a host as it stands in a URL: its name, whatever the port.
 ///
-/// Two ports of one host are one machine, and share its patience. It is also the queue key that
-/// `URLFrontier` clients derive from a URL.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct HostKey(String);
-
-impl HostKey {
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+/// Two ports of one host are one machine, and share its patience. So do `example.org` and `example.org.`: a final dot only
+/// says that the name is whole.
+///
+/// ```
+/// # use forager_core::url::host_key;
+/// assert_eq!(host_key("example.org."), host_key("example.org"));
+/// ```
+pub fn host_key(host: &str) -> &str {
+    host.strip_suffix('.').unwrap_or(host)
 }
 
 /// An absolute URL as it is written, but without a name and password in it.
@@ -443,7 +442,7 @@ fn registrable_domain(host: &str) -> Option<&str> {
     if is_address(host) || host.contains("..") {
         return None;
     }
-    psl::domain_str(host.strip_suffix('.').unwrap_or(host))
+    psl::domain_str(host_key(host))
 }
 
 /// Whether a host is an IP address.

@@ -53,7 +53,7 @@ fn audit(store: &Store, token: &str, host: Option<&str>) -> anyhow::Result<Audit
         for event in events {
             let Event::Abandoned { from, .. } = event.event else { continue };
             let Ok(url) = FetchUrl::parse(&event.subject) else { continue };
-            let (host, url) = (url.host().to_owned(), event.subject);
+            let (host, url) = (url.host_key().to_owned(), event.subject);
             auditor.abandoned(Abandoned { host, url, from, until: event.at });
         }
     }

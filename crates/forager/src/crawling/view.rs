@@ -319,7 +319,7 @@ impl View {
         let is_out_of_reach = page.status.is_none() && page.not_fetched != Some(NotFetched::Robots);
         let Some(error) = page.error.as_ref().filter(|_| page.depth == 0 && is_out_of_reach) else { return };
         let Ok(url) = FetchUrl::parse(&page.url) else { return };
-        if self.unreachable.len() < NAMED && self.unreachable.insert(url.host().to_owned()) {
+        if self.unreachable.len() < NAMED && self.unreachable.insert(url.host_key().to_owned()) {
             let next = match (page.outcome, page.due) {
                 (Some(Outcome::Again), Some(due)) => format!("; it is tried again at {due}"),
                 _ => String::new(),
