@@ -41,6 +41,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(6, "steering"),
     migration!(7, "line"),
     migration!(8, "seeds"),
+    migration!(9, "hosts"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.
