@@ -2,7 +2,7 @@
 //!
 //! | form | for | example |
 //! |---|---|---|
-//! | [`FetchUrl`] | what is requested | `https://u:p@example.org/a%7eb?q=1` |
+//! | [`FetchUrl`] | what is requested | `https://example.org/a%7eb?q=1` |
 //! | [`Identity`] | whether two URLs are one page | `https://example.org/a~b?q=1` |
 //! | [`Surt`] | scope prefixes and sorted listings | `http://(org,example,)/a~b?q=1` |
 //!
@@ -68,9 +68,11 @@ fn hint(text: &str) -> &'static str {
 
 /// What is requested: parsed as browsers do (WHATWG), http or https, without its fragment.
 ///
+/// A name and password go here, where a URL comes in: they are never sent, so that nothing has to keep them.
+///
 /// ```
 /// # use forager_core::url::FetchUrl;
-/// let url: FetchUrl = "HTTPS://Example.org:443/a/../b#top".parse()?;
+/// let url: FetchUrl = "HTTPS://me:pw@Example.org:443/a/../b#top".parse()?;
 /// assert_eq!(url.as_str(), "https://example.org/b");
 /// # Ok::<(), forager_core::url::UrlError>(())
 /// ```
@@ -94,15 +96,15 @@ impl FetchUrl {
         if has_scheme {
             return Self::parse(text);
         }
-        let url = Self::parse(&format!("http://{}", text.trim().trim_start_matches('/')));
-        let url = url.map_err(|error| match error {
+        let written = text.trim().trim_start_matches('/');
+        let url = Self::parse(&format!("http://{written}")).map_err(|error| match error {
             // Nobody wrote the scheme.
             UrlError::Invalid { cause, .. } => UrlError::Invalid { text: shortened(text), cause },
             other => other,
         })?;
         // Nobody leaves out the scheme and writes a password: this is `mailto:me@example.org`. And
         // `tel:112` only looks like a host and its port.
-        if url.0.user_info().contains(':') || matches!(url.host(), "tel" | "sms" | "callto") {
+        if user_info(written).contains(':') || matches!(url.host(), "tel" | "sms" | "callto") {
             return Err(UrlError::Scheme { text: shortened(text) });
         }
         Ok(url)
@@ -168,9 +170,9 @@ impl FetchUrl {
         self.0.query()
     }
 
-    /// The politeness unit that this URL belongs to.
-    pub fn host_key(&self) -> HostKey {
-        HostKey(self.host().to_owned())
+    /// The politeness unit that this URL belongs to; see [`host_key`].
+    pub fn host_key(&self) -> &str {
+        host_key(self.host())
     }
 
     /// The domain that one could register, such as `example.co.uk`; none for addresses and for
@@ -324,9 +326,9 @@ impl Identity {
         self.path() == "/" && self.query().is_none()
     }
 
-    /// The politeness unit that this URL belongs to.
-    pub fn host_key(&self) -> HostKey {
-        HostKey(self.host().to_owned())
+    /// The politeness unit that this URL belongs to; see [`host_key`].
+    pub fn host_key(&self) -> &str {
+        host_key(self.host())
     }
 
     /// The form for prefixes and sorted listings.
@@ -339,7 +341,7 @@ impl Identity {
             text.push_str(host);
         } else {
             // A final dot makes a name absolute; it is no label.
-            for label in host.strip_suffix('.').unwrap_or(host).rsplit('.') {
+            for label in host_key(host).rsplit('.') {
                 text.push_str(label);
                 text.push(',');
             }
@@ -381,18 +383,37 @@ impl Surt {
     }
 }
 
-/// The politeness unit: the host of a URL, without its port.
+/// The politeness unit of a host as it stands in a URL: its name, whatever the port.
 ///
-/// Two ports of one host are one machine, and share its patience. It is also the queue key that
-/// `URLFrontier` clients derive from a URL.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct HostKey(String);
+/// Two ports of one host are one machine, and share its patience. So do `example.org` and `example.org.`: a final dot only
+/// says that the name is whole.
+///
+/// ```
+/// # use forager_core::url::host_key;
+/// assert_eq!(host_key("example.org."), host_key("example.org"));
+/// ```
+pub fn host_key(host: &str) -> &str {
+    host.strip_suffix('.').unwrap_or(host)
+}
 
-impl HostKey {
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
+/// An absolute URL as it is written, but without a name and password in it.
+///
+/// ```
+/// # use forager_core::url::without_user_info;
+/// assert_eq!(without_user_info("https://me:pw@Example.org#top"), "https://Example.org#top");
+/// ```
+pub fn without_user_info(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
+    match user_info(rest) {
+        "" => text.into(),
+        user_info => format!("{scheme}://{}", &rest[user_info.len()..]).into(),
     }
+}
+
+/// What stands before the host in a URL without its scheme: a user, a password and an `@`, or nothing.
+fn user_info(schemeless: &str) -> &str {
+    let end = schemeless.find(['/', '\\', '?', '#']).unwrap_or(schemeless.len());
+    schemeless[..end].rfind('@').map_or("", |at| &schemeless[..=at])
 }
 
 /// The host without a leading `www.`.
@@ -421,7 +442,7 @@ fn registrable_domain(host: &str) -> Option<&str> {
     if is_address(host) || host.contains("..") {
         return None;
     }
-    psl::domain_str(host.strip_suffix('.').unwrap_or(host))
+    psl::domain_str(host_key(host))
 }
 
 /// Whether a host is an IP address.

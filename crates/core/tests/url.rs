@@ -20,7 +20,10 @@ fn a_fetch_url_is_what_a_browser_would_request() {
         ("empty query kept", "https://example.org/a?", "https://example.org/a?"),
         ("empty path", "http://example.org", "http://example.org/"),
         ("query without a path", "http://example.org?a", "http://example.org/?a"),
-        ("user-info kept", "http://me:pw@example.org/", "http://me:pw@example.org/"),
+        ("user-info removed", "http://me:pw@example.org/", "http://example.org/"),
+        ("a user alone", "http://me@example.org:8080/@a?b@c", "http://example.org:8080/@a?b@c"),
+        ("a password alone", "http://:pw@example.org/", "http://example.org/"),
+        ("a host before another", "http://example.org@other.org/", "http://other.org/"),
         ("scheme and host in capitals", "HTTP://EXAMPLE.ORG/A", "http://example.org/A"),
         ("default port", "https://example.org:443/", "https://example.org/"),
         ("port of the other scheme", "https://example.org:80/", "https://example.org:80/"),
@@ -294,9 +297,13 @@ fn hosts_share_their_politeness_whatever_the_port_and_scheme() {
         ("http://[::1]:80/", "[::1]"),
         ("http://127.1/", "127.0.0.1"),
         ("http://bücher.example/", "xn--bcher-kva.example"),
+        ("http://example.org./a", "example.org"),
+        ("https://EXAMPLE.org.:8443/", "example.org"),
+        ("http://example.org../", "example.org."),
+        ("http://127.0.0.1./", "127.0.0.1"),
     ];
     for (text, want) in table {
-        assert_eq!(fetch(text).host_key().as_str(), want, "{text}");
+        assert_eq!(fetch(text).host_key(), want, "{text}");
         assert_eq!(identity(text).host_key(), fetch(text).host_key(), "{text}");
     }
 }

@@ -118,7 +118,7 @@ impl<'f> Auditor<'f> {
 
     /// Whether a robots.txt is for a host that is judged, wherever it came from.
     fn is_for_judged(&self, label: &Label<'_>) -> bool {
-        FetchUrl::parse(label.origin).is_ok_and(|site| self.is_judged(site.host()))
+        FetchUrl::parse(label.origin).is_ok_and(|site| self.is_judged(site.host_key()))
     }
 
     /// Takes in the next fetch of the log.

@@ -177,7 +177,7 @@ impl Office {
         let rules = Arc::new(copy.rules(&self.token));
         if rules.robots().and_then(Robots::crawl_delay) > Some(turn.gap()) {
             // Others have waited for this answer, and were handed out before anybody knew of it.
-            self.pace.recall(url.host());
+            self.pace.recall(url.host_key());
         }
         let found = site.known.insert(Known { rules, expires: copy.expires, refused }).clone();
         Ok(Some(Found { was_asked, requests, ..found.found() }))
@@ -235,7 +235,7 @@ impl Office {
             notes.push(Note::Keep(key, Some(file.body.clone())));
         }
         let delay = copy.rules(&self.token).robots().and_then(Robots::crawl_delay);
-        let host = url.host();
+        let host = url.host_key();
         let of_host = lock_of(&self.hosts, host);
         let _alone = of_host.lock().await;
         let mut delays = Delays::of_others(&*self.frontier, host, &origin, now).await?;
@@ -287,16 +287,16 @@ impl Office {
         moved: &mut Option<Moved>,
     ) -> Result<Option<std::result::Result<Response, Missed>>> {
         let failed = |error: String| Ok(Some(Err(Missed::failed(error))));
-        let Moved { to: mut at, hops } = match (moved.take(), url.join("/robots.txt")) {
+        let Moved { to: mut at, hops } = match (moved.take(), FetchUrl::parse(&robots_url(url))) {
             (Some(moved), _) => moved,
             (None, Ok(to)) => Moved { to, hops: 0 },
             (None, Err(cause)) => return failed(cause.to_string()),
         };
         for hop in hops..=MOST_REDIRECTS {
-            let is_elsewhere = at.host() != url.host();
+            let is_elsewhere = at.host_key() != url.host_key();
             let access = if is_elsewhere {
-                self.visit(at.host(), url.host()).await?
-            } else if self.is_awaited(at.host()) {
+                self.visit(at.host_key(), url.host_key()).await?
+            } else if self.is_awaited(at.host_key()) {
                 Access::Busy
             } else {
                 Access::Own
@@ -308,22 +308,22 @@ impl Office {
                     *moved = Some(Moved { to: at, hops: hop });
                     return Ok(None);
                 }
-                Access::Closed(gate) => return failed(format!("{} is not asked now: {gate}", at.host())),
+                Access::Closed(gate) => return failed(format!("{} is not asked now: {gate}", at.host_key())),
             };
             let round = if is_elsewhere { self.pace.round() } else { turn.round };
             // By what another host may be asked, the queue knows.
             let terms = if is_elsewhere { Terms::default() } else { turn.terms };
-            let started = self.pace.turn(at.host(), turn.terms.least_gap, round).await;
+            let started = self.pace.turn(at.host_key(), turn.terms.least_gap, round).await;
             let answer = match started {
                 Some(started) => Some(self.get((url, &at), started, terms).await),
                 None => None,
             };
             let wants_rest = answer.as_ref().is_some_and(wants_rest);
             if wants_rest {
-                self.pace.rest(at.host());
+                self.pace.rest(at.host_key());
             }
             if let Some(token) = visit {
-                self.frontier.leave(&[(at.host().to_owned(), token)], self.clock.now()).await?;
+                self.frontier.leave(&[(at.host_key().to_owned(), token)], self.clock.now()).await?;
             }
             let response = match answer {
                 Some(Ok(response)) => response,
@@ -361,7 +361,7 @@ impl Office {
         let origin = origin(site);
         let row = FetchRow {
             started: Moment::of(started),
-            host: url.host().to_owned(),
+            host: url.host_key().to_owned(),
             url: url.as_str().to_owned(),
             result: "stopped".to_owned(),
             robots: Label { origin: &origin, came_to: None }.to_string(),

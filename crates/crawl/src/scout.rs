@@ -154,7 +154,7 @@ impl Scout {
 
     /// Waits until a host may be asked for a page.
     async fn turn(&self, url: &FetchUrl) -> Result<std::result::Result<(), Unseen>> {
-        let host = url.host();
+        let host = url.host_key();
         let give_up = Moment::of(PATIENCE.after(self.clock.now()));
         loop {
             let now = self.clock.now();
@@ -185,7 +185,7 @@ impl Scout {
         let row = FetchRow {
             started: Moment::of(started),
             ended: Moment::of(ended),
-            host: request.url.host().to_owned(),
+            host: request.url.host_key().to_owned(),
             url: request.url.as_str().to_owned(),
             back_off_until: wants_rest(&answer).then(|| self.rest(&answer, ended)),
             ..FetchRow::default()

@@ -116,7 +116,7 @@ impl Visitor {
             answer = again;
         }
         if wants_rest(&answer) {
-            self.pace.rest(url.host());
+            self.pace.rest(url.host_key());
         }
         let ended = self.clock.now();
         line.took = millis(ended, line.at);
@@ -154,10 +154,10 @@ impl Visitor {
         line: &mut PageLine,
         (round, expires): (Round, Timestamp),
     ) -> Option<std::result::Result<Response, Failure>> {
-        if self.office.is_awaited(url.host()) {
+        if self.office.is_awaited(url.host_key()) {
             return None;
         }
-        let at = self.pace.turn(url.host(), leased.terms.least_gap, round).await;
+        let at = self.pace.turn(url.host_key(), leased.terms.least_gap, round).await;
         line.at = at.filter(|at| *at < expires)?;
         self.note_sent(leased, url, line);
         Some(self.http.get(&request(url, leased)).await)
@@ -171,7 +171,7 @@ impl Visitor {
             most_in_flight,
             started: Moment::of(line.at),
             collection: leased.collection.clone(),
-            host: url.host().to_owned(),
+            host: url.host_key().to_owned(),
             url: leased.url.clone(),
             result: "stopped".to_owned(),
             robots: line.robots.clone(),

@@ -6,7 +6,6 @@ mod hook;
 mod kind;
 pub(crate) mod log;
 pub(crate) mod outlook;
-pub(crate) mod private;
 pub(crate) mod recover;
 mod signals;
 pub(crate) mod starts;

@@ -9,46 +9,13 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use forager_site::Site;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use web::{CONTACT, Field};
-
-const NAME: &str = "secure.test";
-
-type Authority = CertifiedIssuer<'static, KeyPair>;
-type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
-
-fn params(name: &str) -> CertificateParams {
-    CertificateParams::new(vec![name.to_owned()]).unwrap()
-}
-
-fn authority() -> Authority {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.distinguished_name.push(rcgen::DnType::CommonName, "our own authority");
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
-
-fn signed(authority: &Authority, params: &CertificateParams) -> Identity {
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.signed_by(&key, authority).unwrap();
-    (certificate.der().clone(), PrivateKeyDer::Pkcs8(key.serialize_der().into()))
-}
-
-fn signed_by_itself(params: &CertificateParams) -> Identity {
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    (certificate.der().clone(), PrivateKeyDer::Pkcs8(key.serialize_der().into()))
-}
+use rcgen::date_time_ymd;
+use rustls::{ServerConnection, StreamOwned};
+use web::secure::{Identity, NAME, authority, field, params, server_config, signed, signed_by_itself};
 
 /// A server that has a home page and nothing else, for as long as the test runs.
-fn serve((certificate, key): Identity) -> SocketAddr {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
-    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+fn serve(identity: Identity) -> SocketAddr {
+    let (config, listener) = (Arc::new(server_config(identity)), TcpListener::bind("127.0.0.1:0").unwrap());
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -78,23 +45,6 @@ fn answer(mut stream: StreamOwned<ServerConnection, std::net::TcpStream>) {
     let _ = stream.write_all((head + body).as_bytes());
     stream.conn.send_close_notify();
     let _ = stream.flush();
-}
-
-/// A configuration that finds the server by its name, and trusts this authority besides the public ones.
-fn field(trusted: Option<&Authority>) -> Field {
-    let field = Field::strict(Site::new());
-    let authorities = trusted.map_or(String::new(), |authority| {
-        std::fs::write(field.file("own.pem"), authority.pem()).unwrap();
-        "authorities = [\"own.pem\"]\n".to_owned()
-    });
-    let text = format!(
-        "[politeness]\ndelay = \"0s\"\nmax_delay = \"0s\"\nback_off = \"10ms\"\nmax_back_off = \"10ms\"\n\
-         [retry]\nfailed = 1\nfirst = \"10ms\"\nlongest = \"10ms\"\n\
-         [fetch]\ncontact = {CONTACT:?}\nallow_addresses = [\"127.0.0.0/8\"]\n\
-         resolve = {{ \"{NAME}\" = [\"127.0.0.1\"] }}\n{authorities}"
-    );
-    std::fs::write(field.file("forager.toml"), text).unwrap();
-    field
 }
 
 #[test]

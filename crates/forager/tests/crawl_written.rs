@@ -65,7 +65,7 @@ fn passwords_are_not_written_down() {
     let files = ["--out", "pages.jsonl", "--skipped", "skipped.jsonl", "--crawl-log", "crawl.log"];
     let ran = field.run(&[&["crawl", &start, "--log", "json", "--limit", "1"][..], &files].concat());
     assert_eq!(ran.status, 0, "{ran:?}");
-    // The next process knows the line of the first, though it has another URL than the queue.
+    // The next process knows the line of the first.
     field.run(&[&["crawl", &start, "--quiet"][..], &files].concat());
     for name in ["pages.jsonl", "skipped.jsonl", "crawl.log"] {
         let text = std::fs::read_to_string(field.file(name)).unwrap();
@@ -74,6 +74,31 @@ fn passwords_are_not_written_down() {
     for path in ["/", "/1"] {
         field.line(HOST, path);
     }
+    // Nobody has to leave out what nobody has.
+    for command in [&["export"][..], &["events"], &["queue", "list"], &["seed", "list"]] {
+        let ran = field.run(command);
+        assert!(ran.stdout.contains(HOST) && !ran.stdout.contains("secret"), "{command:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_password_of_a_seed_is_not_taken_in() {
+    let field = Field::new(Site::new().host(Host::new(HOST).page("/", page("Home", &[]))));
+    let text = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+    let seed = field.url(HOST, "/").replace("://", "://me:secret@");
+    let harvest = format!(
+        "[[collections]]\nid = \"c\"\n[[profiles]]\nid = \"p\"\ncollection = \"c\"\n[[seeds]]\nurl = {seed:?}\nprofiles = [\"p\"]\n"
+    );
+    std::fs::write(field.file("forager.toml"), text + &harvest).unwrap();
+    let ran = field.run(&["run", "--until-idle", "--out", "pages.jsonl", "--quiet"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let line = field.line(HOST, "/");
+    assert_eq!(line["seed"], line["url"]);
+    assert_eq!(field.run(&["seed", "list"]).good_rows()[0]["url"], line["url"]);
+    // It is known for what it is: the same configuration changes nothing.
+    let ran = field.run(&["apply", "--json"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(!ran.stdout.contains("seed"), "{ran:?}");
 }
 
 #[test]

@@ -361,7 +361,7 @@ impl Draft {
             }
             Change::AddSeed(seed) => self.add_seed(seed),
             Change::SetSeed(seed) => {
-                self.seed_mut(&seed.url)?.seed = seed.clone();
+                self.seed_mut(&seed.url)?.seed = seed.public();
                 Ok(())
             }
             Change::EnableSeed(url, enabled) => {
@@ -413,12 +413,12 @@ impl Draft {
                 return Err(Error::exists("seed", &seed.url));
             }
             // The number of a seed that comes back is its old one: its entries are its own again.
-            (row.seed, row.is_gone) = (seed.clone(), false);
+            (row.seed, row.is_gone) = (seed.public(), false);
             return Ok(());
         }
         let index = self.rows.seeds.len();
         let number = SeedId(u32::try_from(index).unwrap_or(u32::MAX));
-        self.rows.seeds.push(SeedRow { number, seed: seed.clone(), is_gone: false });
+        self.rows.seeds.push(SeedRow { number, seed: seed.public(), is_gone: false });
         self.seeds.insert(url, index);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::extent::{Comparable, Extent, Kind, Place, Traps, share_domain};
 use super::standing::Profiles;
 use crate::order::Order;
 use crate::time::Interval;
-use crate::url::{FetchUrl, Identity, IdentityOptions, UrlError};
+use crate::url::{FetchUrl, Identity, IdentityOptions, UrlError, without_user_info};
 
 /// A namespace of queued URLs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,6 +158,14 @@ pub struct Seed {
     /// Whether it is harvested; if not, its URLs wait.
     #[serde(default = "enabled")]
     pub enabled: bool,
+}
+
+impl Seed {
+    /// The seed as it may be kept: a name and password in its URL are never sent.
+    #[must_use]
+    pub fn public(&self) -> Self {
+        Self { url: without_user_info(&self.url).into_owned(), ..self.clone() }
+    }
 }
 
 /// What holds for every profile.

@@ -10,7 +10,7 @@ use url::{Position, Url};
 
 use super::bytes;
 
-/// An http or https URL without a fragment, and the places of its parts.
+/// An http or https URL without a fragment and user-info, and the places of its parts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Parts {
     // First, so that URLs order and compare by their text; the places follow from it.
@@ -22,10 +22,15 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The parts of what the parser made. It must be http or https.
+    /// The parts of what the parser made, but for its fragment and user-info. It must be http or https.
     pub(super) fn of(mut url: Url) -> Self {
         if url.fragment().is_some() {
             url.set_fragment(None);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            // Only a URL without a host refuses; http has one.
+            let _ = url.set_username("");
+            let _ = url.set_password(None);
         }
         let place = |part| position(&url[..part]);
         let (host, host_end) = (place(Position::BeforeHost), place(Position::AfterHost));
@@ -62,7 +67,7 @@ impl Parts {
         Some(Self { text: [kept, target.text].concat(), path_end: position(kept) + target.path_end, ..*self })
     }
 
-    /// The same URL without its user-info, and with its path and query as these make them.
+    /// The same URL, with its path and query as these make them.
     pub(super) fn rewritten(
         &self,
         push_path: impl FnOnce(&mut String, &str),
@@ -88,11 +93,6 @@ impl Parts {
 
     pub(super) fn scheme(&self) -> &str {
         if self.text.starts_with("https") { "https" } else { "http" }
-    }
-
-    /// What stands before the host: a user, a password and an `@`, or nothing.
-    pub(super) fn user_info(&self) -> &str {
-        &self.text[self.scheme().len() + "://".len()..self.host as usize]
     }
 
     pub(super) fn schemeless(&self) -> &str {

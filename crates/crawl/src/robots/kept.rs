@@ -105,11 +105,11 @@ impl fmt::Display for Label<'_> {
     }
 }
 
-/// The scheme, host and port that one robots.txt is for.
+/// The scheme, host and port that one robots.txt is for. A final dot of the host makes no other one of it.
 pub fn origin(url: &FetchUrl) -> String {
     match url.port() {
-        Some(port) => format!("{}://{}:{port}", url.scheme(), url.host()),
-        None => format!("{}://{}", url.scheme(), url.host()),
+        Some(port) => format!("{}://{}:{port}", url.scheme(), url.host_key()),
+        None => format!("{}://{}", url.scheme(), url.host_key()),
     }
 }
 

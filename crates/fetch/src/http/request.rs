@@ -11,7 +11,7 @@ use super::{Failure, Limits};
 /// One page to ask for.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Where it is. A name and password in it are not sent.
+    /// Where it is.
     pub url: FetchUrl,
     /// The `ETag` that it had last time; if it still has it, the answer is a 304.
     pub etag: Option<String>,
@@ -56,32 +56,10 @@ impl Request {
     }
 }
 
-/// The URL without a name and password.
 fn target(url: &FetchUrl) -> Result<Uri, Failure> {
     let text = url.as_str();
-    let after_scheme = &text[url.scheme().len() + "://".len()..];
-    let bytes = if after_scheme.starts_with(url.host()) && !has_user_info(after_scheme) {
-        Bytes::copy_from_slice(text.as_bytes())
-    } else {
-        without_user_info(url).into()
-    };
-    Uri::from_maybe_shared(bytes)
+    Uri::from_maybe_shared(Bytes::copy_from_slice(text.as_bytes()))
         .map_err(|error| Failure::Url { url: text.chars().take(200).collect(), cause: error.to_string() })
-}
-
-/// Whether there is an `@` before the path.
-fn has_user_info(after_scheme: &str) -> bool {
-    after_scheme.bytes().take_while(|byte| *byte != b'/').any(|byte| byte == b'@')
-}
-
-fn without_user_info(url: &FetchUrl) -> String {
-    use std::fmt::Write as _;
-    let mut text = format!("{}://{}", url.scheme(), url.host());
-    // Writing to a text cannot fail.
-    let _ = url.port().map(|port| write!(text, ":{port}"));
-    text.push_str(url.path());
-    let _ = url.query().map(|query| write!(text, "?{query}"));
-    text
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ impl<'a> Known<'a> {
         let Some(known) = self.seeds.get(&key(&wanted.url)) else {
             return Some(Change::AddSeed(wanted.clone()));
         };
-        let mut wanted = wanted.clone();
+        let mut wanted = wanted.public();
         wanted.profiles.extend(self.job_profiles(known));
         (known.seed != wanted).then_some(Change::SetSeed(wanted))
     }

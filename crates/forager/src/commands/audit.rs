@@ -41,7 +41,7 @@ fn audit(store: &Store, token: &str, host: Option<&str>) -> anyhow::Result<Audit
     for_each_event(store, |row| {
         let Event::Abandoned { from, .. } = row.event else { return Ok(()) };
         let Ok(url) = FetchUrl::parse(&row.subject) else { return Ok(()) };
-        let (host, url) = (url.host().to_owned(), row.subject);
+        let (host, url) = (url.host_key().to_owned(), row.subject);
         auditor.abandoned(Abandoned { host, url, from, until: row.at });
         Ok(())
     })?;

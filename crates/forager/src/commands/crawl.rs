@@ -141,7 +141,7 @@ async fn queue_sitemaps(
     now: Timestamp,
 ) -> anyhow::Result<()> {
     let starts = absolute(&args.urls)?;
-    let host_of = |url: &str| FetchUrl::parse(url).map(|url| url.host().to_owned()).ok();
+    let host_of = |url: &str| FetchUrl::parse(url).map(|url| url.host_key().to_owned()).ok();
     let page = |url: String| {
         let start = starts.iter().find(|start| host_of(start) == host_of(&url)).unwrap_or(&starts[0]);
         let link = Link { url, how: How::Listing, ..Link::default() };

@@ -47,7 +47,7 @@ fn canonical(host: &str) -> Option<String> {
     if host.contains(['/', '\\', '?', '#', '@']) || (host.contains(':') && !is_address) {
         return None;
     }
-    FetchUrl::parse(&format!("http://{host}/")).ok().map(|url| url.host().to_owned())
+    FetchUrl::parse(&format!("http://{host}/")).ok().map(|url| url.host_key().to_owned())
 }
 
 /// The key that is meant by a host that somebody asks for, in a collection or in any. Planned collections know it by

@@ -126,7 +126,7 @@ impl Written {
         let text = entry.last_fetch.map(|_| Of::Text(entry.url.clone()));
         let mut about: Vec<Of> = text.into_iter().collect();
         if let Ok(url) = FetchUrl::parse(&entry.url) {
-            let (origin, host) = (origin(&url), url.host().to_owned());
+            let (origin, host) = (origin(&url), url.host_key().to_owned());
             about.extend(self.hosts.insert(origin.clone()).then_some(Of::Robots(origin)));
             about.extend(self.hosts.insert(host.clone()).then_some(Of::CrawlDelays(host)));
         }

@@ -1,6 +1,6 @@
 //! `forager url`
 
-use forager_core::url::{FetchUrl, HostKey, Identity, IdentityOptions, Surt};
+use forager_core::url::{FetchUrl, Identity, IdentityOptions, Surt};
 use serde::Serialize;
 
 use crate::Outcome;
@@ -18,7 +18,7 @@ struct Row<'a> {
     fetch: &'a FetchUrl,
     identity: &'a Identity,
     surt: Surt,
-    host: HostKey,
+    host: &'a str,
     registrable_domain: Option<&'a str>,
 }
 

@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::crawling::changes::{Changes, Shown};
 use crate::crawling::starts::{LeftOut, left_out};
 use crate::crawling::teller::{AN_HOUR, Teller, Told};
-use crate::crawling::{self, Crawl, Signals, StopsAt, private, with_signals};
+use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
 use crate::exit::{Deserted, stopped_by};
 use crate::journal::{self, Event, Level};
 use crate::output;
@@ -225,7 +225,6 @@ impl Watched {
 
 impl Watcher for Watched {
     fn page(&mut self, page: &PageLine, _found: &[Found]) {
-        let page = &*private::page(page);
         if let Some(changes) = self.changes.as_mut().filter(|_| page.changed)
             && let Err(cause) = changes.tell(page)
         {

@@ -39,14 +39,14 @@ impl Gaps {
     pub(crate) fn note(&mut self, page: &PageLine) {
         let Ok(url) = FetchUrl::parse(&page.url) else { return };
         let is_full = self.0.len() >= MOST_HOSTS;
-        match self.0.get_mut(url.host()) {
+        match self.0.get_mut(url.host_key()) {
             Some(gap) => {
                 (gap.first, gap.last) = (gap.first.min(page.at), gap.last.max(page.at));
                 gap.fetches += 1;
             }
             None if !is_full => {
                 let gap = Gap { first: page.at, last: page.at, fetches: 1 };
-                self.0.insert(url.host().to_owned(), gap);
+                self.0.insert(url.host_key().to_owned(), gap);
             }
             None => {}
         }

@@ -15,8 +15,6 @@ use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::private::public;
-
 /// Rows that are read at a time.
 const PAGE: usize = 10_000;
 /// How many lines of fetches from the end are looked for in the log: the very last may be of one that the queue did not
@@ -47,7 +45,7 @@ impl From<FetchRow> for MadeUp {
         let status = row.result.parse().ok();
         Self {
             at: row.started,
-            url: public(&row.url).into_owned(),
+            url: row.url.clone(),
             status,
             error: status.is_none().then_some(row.result),
             collection: row.collection,
@@ -86,7 +84,7 @@ fn last_lines(path: &Path, job: &str) -> anyhow::Result<VecDeque<(Moment, String
         // What is no line of ours is none that could be missing.
         let Ok(line) = serde_json::from_slice::<Line>(&bytes) else { continue };
         if line.collection == job && line.not_fetched.is_none() {
-            lines.push_back((Moment::of(line.at), public(&line.url).into_owned()));
+            lines.push_back((Moment::of(line.at), line.url));
             if lines.len() > LINES {
                 lines.pop_front();
             }
@@ -113,7 +111,7 @@ pub(crate) async fn missing(
         from = last.position + 1;
         // A request that was dropped has no line.
         for row in page.into_iter().filter(|row| row.collection == job && row.result != "stopped") {
-            if lines.iter().any(|(at, url)| *at == row.started && *url == public(&row.url)) {
+            if lines.iter().any(|(at, url)| *at == row.started && *url == row.url) {
                 (is_found, rows) = (true, Vec::new());
             } else if is_found {
                 rows.push(row);

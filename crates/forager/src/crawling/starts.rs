@@ -4,7 +4,6 @@ use forager_core::scope::start::{Target, start};
 use forager_frontier::catalog::Catalog;
 use jiff::Timestamp;
 
-use super::private::public;
 use crate::output;
 
 /// A page to start from that its own profile does not want.
@@ -18,7 +17,7 @@ pub(crate) struct LeftOut {
 impl LeftOut {
     /// Names it: whoever asked for this page would wait for it in vain.
     pub(crate) fn tell(&self) {
-        output::complain(format_args!("{} is not fetched: {}", public(&self.url), self.rule));
+        output::complain(format_args!("{} is not fetched: {}", self.url, self.rule));
     }
 }
 

@@ -18,7 +18,7 @@ use super::counts::{Shared, is_failed};
 use super::outlook::Outlook;
 use super::starts::LeftOut;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
-use super::{kind, log, private};
+use super::{kind, log};
 use crate::{journal, output};
 
 /// Where the lines of a crawl go.
@@ -188,7 +188,6 @@ impl View {
 
     /// A page to start from is not even queued.
     pub(crate) fn leave_out(&mut self, LeftOut { url, rule }: &LeftOut, ts: jiff::Timestamp) {
-        let url = &*private::public(url);
         let summary = &mut self.summary;
         *summary.skipped.entry(rule.clone()).or_default() += 1;
         (summary.broken_starts, summary.forbidden_starts) =
@@ -320,7 +319,7 @@ impl View {
         let is_out_of_reach = page.status.is_none() && page.not_fetched != Some(NotFetched::Robots);
         let Some(error) = page.error.as_ref().filter(|_| page.depth == 0 && is_out_of_reach) else { return };
         let Ok(url) = FetchUrl::parse(&page.url) else { return };
-        if self.unreachable.len() < NAMED && self.unreachable.insert(url.host().to_owned()) {
+        if self.unreachable.len() < NAMED && self.unreachable.insert(url.host_key().to_owned()) {
             let next = match (page.outcome, page.due) {
                 (Some(Outcome::Again), Some(due)) => format!("; it is tried again at {due}"),
                 _ => String::new(),
@@ -352,7 +351,6 @@ struct Skipped<'a> {
 
 impl Watcher for View {
     fn page(&mut self, page: &PageLine, found: &[Found]) {
-        let (page, found) = (&*private::page(page), &*private::links(found));
         self.count(page, found);
         journal::page(page);
         self.tell_unreachable(page);
@@ -371,7 +369,7 @@ impl Watcher for View {
     }
 
     fn robots(&mut self, line: &PageLine) {
-        if let Err(cause) = self.log(&private::page(line)) {
+        if let Err(cause) = self.log(line) {
             self.trouble.get_or_insert(cause);
         }
     }

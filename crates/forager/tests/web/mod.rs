@@ -3,7 +3,9 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+pub(crate) mod names;
 pub(crate) mod raw;
+pub(crate) mod secure;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

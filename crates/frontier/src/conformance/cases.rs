@@ -236,6 +236,7 @@ macro_rules! conformance_suite {
                 a_clock_that_is_behind_does_not_shorten_a_delay,
                 ports_protocols_and_collections_share_the_patience_of_a_host,
                 www_is_a_host_of_its_own,
+                a_final_dot_makes_no_other_host,
                 a_host_may_have_a_delay_of_its_own,
                 a_blocked_host_opens_at_its_time_or_never,
                 no_more_are_in_flight_than_may_be,

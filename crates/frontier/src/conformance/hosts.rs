@@ -9,7 +9,7 @@ use super::world::*;
 use crate::error::Error;
 use crate::host::{Gate, HostSettings, Robots, Setting};
 use crate::moment::Moment;
-use crate::verbs::{FetchError, HostChange, HostFilter, Report};
+use crate::verbs::{Action, FetchError, HostChange, HostFilter, Report};
 
 const HOME: &str = "https://a.example/";
 
@@ -93,6 +93,20 @@ pub async fn www_is_a_host_of_its_own(world: World) {
     let mut world = pages(world.with(delay("10s")), 1).await;
     world.find_for("c", HOME, ["https://www.x.example/"]).await;
     assert_eq!(world.lease(9).await.len(), 2);
+}
+
+pub async fn a_final_dot_makes_no_other_host(world: World) {
+    let mut world = pages(world.with(delay("10s")), 1).await;
+    let dotted = ["https://x.example./0", "https://x.example.:8443/"];
+    assert_eq!(world.find_for("c", HOME, dotted).await, [Action::Added; 2], "pages are told apart");
+    world.reopen();
+    assert_eq!(world.find_for("c", HOME, dotted).await, [Action::Kept; 2]);
+    for url in dotted {
+        let entry = world.the_entry("c", url).await;
+        assert_eq!((entry.url.as_str(), entry.host.as_str()), (url, "x.example"));
+    }
+    assert_eq!(world.host("x.example").await.queued, 3);
+    assert_eq!(world.lease(9).await.len(), 1, "one host, one pause");
 }
 
 pub async fn a_host_may_have_a_delay_of_its_own(world: World) {

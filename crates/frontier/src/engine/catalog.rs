@@ -192,7 +192,7 @@ struct Start<'a> {
 
 impl Start<'_> {
     fn first<T: Tx>(&self, tx: &mut T) -> Action {
-        let queue = tx.queue(self.collection.number, self.identity.host(), false);
+        let queue = tx.queue(self.collection.number, self.identity.host_key(), false);
         let created = Moment::from_second(self.now.second());
         let origin = Origin { created, how: How::Seed, ..Origin::default() };
         let mut record = Record::new(origin, self.length);

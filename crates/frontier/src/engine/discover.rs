@@ -151,7 +151,7 @@ impl<'c> Context<'c> {
         };
         let parsed: Vec<Result<(FetchUrl, Identity), UrlError>> = links.iter().map(parse).collect();
         let wanted: Vec<(&str, &str)> =
-            parsed.iter().flatten().map(|(_, identity)| (identity.host(), identity.as_str())).collect();
+            parsed.iter().flatten().map(|(_, identity)| (identity.host_key(), identity.as_str())).collect();
         if !tx.look_ahead(self.collection.number, &wanted) {
             return Ok(());
         }
@@ -239,7 +239,7 @@ impl<'c> Context<'c> {
         if self.max_per_host == 0 {
             return false;
         }
-        let queue = tx.find_queue(self.collection.number, identity.host());
+        let queue = tx.find_queue(self.collection.number, identity.host_key());
         queue.is_some_and(|queue| tx.queue_counts(queue).iter().sum::<u64>() >= self.max_per_host)
     }
 
@@ -273,7 +273,7 @@ impl<'c> Context<'c> {
         length: Option<u32>,
         sighting: Sighting<'_>,
     ) -> Action {
-        let queue = tx.queue(self.collection.number, sighting.identity.host(), false);
+        let queue = tx.queue(self.collection.number, sighting.identity.host_key(), false);
         let origin = Origin {
             created: Moment::from_second(self.now.second()),
             how: sighting.link.how,
@@ -448,7 +448,7 @@ pub(super) fn find<T: Tx>(
     collection: &CollectionRow,
     identity: &Identity,
 ) -> Result<Option<(QueueId, EntryId)>> {
-    find_by(tx, collection, identity.host(), identity.as_str())
+    find_by(tx, collection, identity.host_key(), identity.as_str())
 }
 
 pub(super) fn find_by<T: Tx>(
@@ -525,5 +525,5 @@ pub(super) fn known_by(
         return Ok((crate::verbs::derived_key(url).to_owned(), url.to_owned()));
     }
     let identity = catalog.scopes().identity(&collection.spec.id, &FetchUrl::parse_lenient(url)?);
-    Ok((identity.host().to_owned(), identity.as_str().to_owned()))
+    Ok((identity.host_key().to_owned(), identity.as_str().to_owned()))
 }

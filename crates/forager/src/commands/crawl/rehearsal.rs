@@ -106,7 +106,7 @@ fn show_plan(
     let mut output = Output::new(format, &["at", "priority", "url", "waitsFor", "why"]);
     let mut shown = Shown::default();
     for planned in &plan {
-        let host = FetchUrl::parse(&planned.url).map(|url| url.host().to_owned()).unwrap_or_default();
+        let host = FetchUrl::parse(&planned.url).map(|url| url.host_key().to_owned()).unwrap_or_default();
         if let Some(refused) = http.refuses(&host) {
             output::complain(format_args!("{} is not fetched: {refused}", planned.url));
             shown.left_out += 1;

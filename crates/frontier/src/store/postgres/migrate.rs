@@ -28,28 +28,28 @@ impl Migration {
 }
 
 macro_rules! migration {
-    ($version:literal, $name:literal) => {
+    ($version:literal, $number:literal, $name:literal) => {
         Migration::new(
             $version,
             $name,
-            include_str!(concat!("migrations/000", $version, "_", $name, ".up.sql")),
-            include_str!(concat!("migrations/000", $version, "_", $name, ".down.sql")),
+            include_str!(concat!("migrations/", $number, "_", $name, ".up.sql")),
+            include_str!(concat!("migrations/", $number, "_", $name, ".down.sql")),
         )
     };
 }
 
 /// All steps of this version of the program, in order.
 pub(super) const MIGRATIONS: &[Migration] = &[
-    migration!(1, "queue"),
-    migration!(2, "rules"),
-    migration!(3, "views"),
-    migration!(4, "priorities"),
-    migration!(5, "tasks"),
-    migration!(6, "steering"),
-    migration!(7, "line"),
-    migration!(8, "seeds"),
-    migration!(9, "names"),
-    migration!(10, "overall"),
+    migration!(1, "0001", "queue"),
+    migration!(2, "0002", "rules"),
+    migration!(3, "0003", "views"),
+    migration!(4, "0004", "priorities"),
+    migration!(5, "0005", "tasks"),
+    migration!(6, "0006", "steering"),
+    migration!(7, "0007", "line"),
+    migration!(8, "0008", "seeds"),
+    migration!(9, "0009", "names"),
+    migration!(10, "0010", "overall"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.

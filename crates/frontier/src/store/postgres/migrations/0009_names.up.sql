@@ -1,15 +1,17 @@
+-- A dot behind the name of a host only says that the name is whole: the host is the same, and is known without it. Pages stay as they are written.
 -- Names that are written as xn-- stand for others in other scripts, and not every such text does. Which do is a table of its own, which SQL does
 -- not have: it takes those that the queue knows, for Forager has judged them.
 -- And a queue whose ready pages are deleted waits no longer than the first of the others is due.
 
 ALTER FUNCTION web_address(text) RENAME TO plain_address;
-COMMENT ON FUNCTION plain_address(text) IS 'As web_address, for every name that is written as xn--, also where there can be none';
+COMMENT ON FUNCTION plain_address(text) IS 'As web_address, for every name that is written as xn--, also where there can be none, and with the host as it is written';
 
 CREATE FUNCTION web_address(address text, OUT url text, OUT identity text, OUT authority text, OUT host text, OUT path text)
 LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
 DECLARE
     plain record := plain_address(address);
 BEGIN
+    plain.host := regexp_replace(plain.host, '\.$', '');
     IF plain.host !~ '(^|\.)xn--' OR EXISTS (SELECT 1 FROM hosts h WHERE h.key = plain.host AND h.owner = -1) THEN
         url := plain.url;
         identity := plain.identity;
