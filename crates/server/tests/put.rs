@@ -6,10 +6,12 @@ mod common;
 
 use common::*;
 use forager_server::proto::ack_message::Status::{Ok, Skipped};
+use forager_server::proto::url_frontier_client::UrlFrontierClient;
 use forager_server::proto::{ListUrlParams, UrlItem, UrlStatusRequest};
 use futures_util::stream;
 use tokio::sync::mpsc;
 use tonic::Code;
+use tonic::transport::Channel;
 
 const LATER: u64 = 2_943_003_600;
 
@@ -25,6 +27,7 @@ on_every_store![
     a_url_is_one_in_each_queue_and_crawl,
     dates_far_off_are_kept_as_far_as_they_can_be,
     a_thousand_items_are_all_acknowledged,
+    two_who_put_at_once_make_one_queue_and_each_url_once,
 ];
 
 /// What a record may be before: nothing, scheduled, or completed.
@@ -261,4 +264,25 @@ async fn a_message_that_is_too_large_ends_its_stream_and_no_other() {
     assert_eq!(answers.message().await.unwrap().unwrap().id, "http://b.example/");
     assert_eq!(answers.message().await.unwrap_err().code(), Code::ResourceExhausted);
     assert_eq!(world.stats("", "").await.size, 1);
+}
+
+async fn two_who_put_at_once_make_one_queue_and_each_url_once(mut world: World) {
+    let items = |own: &str| {
+        let both = (0..20).map(|n| format!("both/{n}"));
+        let urls = both.chain((0..20).map(|n| format!("{own}/{n}")));
+        urls.map(|url| found(placed(&url, "k", "new"))).collect::<Vec<_>>()
+    };
+    let taken = async |mut client: UrlFrontierClient<Channel>, items: Vec<UrlItem>| {
+        let mut answers = client.put_ur_ls(stream::iter(items)).await.unwrap().into_inner();
+        let mut taken = 0;
+        while let Some(ack) = answers.message().await.unwrap() {
+            taken += usize::from(ack.status == i32::from(Ok));
+        }
+        taken
+    };
+    let (one, other) = (world.client.clone(), world.client.clone());
+    let (one, other) = tokio::join!(taken(one, items("one")), taken(other, items("other")));
+    assert_eq!(one + other, 60, "{one} and {other}: of the same URL, one is new");
+    let stats = world.stats("new", "").await;
+    assert_eq!((stats.size, stats.number_of_queues), (60, 1));
 }
