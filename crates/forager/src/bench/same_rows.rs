@@ -44,14 +44,16 @@ pub(super) async fn insert(scratch: &Scratch) -> anyhow::Result<Calls> {
 /// What is sent for a column.
 type Value = Box<dyn ToSql + Sync + Send>;
 
+/// Takes the values of some rows.
+type Pick = Box<dyn Fn(&[usize]) -> Value + Send>;
+
 /// A column of all rows.
 struct Column {
     /// As which type its values are sent.
     sent_as: &'static str,
     /// What the server makes of one.
     cast: &'static str,
-    /// The values of these rows.
-    pick: Box<dyn Fn(&[usize]) -> Value + Send>,
+    pick: Pick,
 }
 
 impl Column {
@@ -74,7 +76,7 @@ impl Column {
 fn picker<T: FromSqlOwned + ToSql + Sync + Send + Clone + 'static>(
     rows: &[Row],
     place: usize,
-) -> anyhow::Result<Box<dyn Fn(&[usize]) -> Value + Send>> {
+) -> anyhow::Result<Pick> {
     let all: Vec<Option<T>> = rows.iter().map(|row| row.try_get(place)).collect::<Result<_, _>>()?;
     Ok(Box::new(move |wanted| {
         let picked: Vec<Option<T>> = wanted.iter().map(|row| all.get(*row).cloned().flatten()).collect();
