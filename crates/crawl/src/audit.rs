@@ -88,8 +88,10 @@ pub struct Auditor<'f> {
     only: Option<String>,
     hosts: BTreeMap<String, Vec<Span>>,
     evidence: BTreeMap<String, Evidence>,
+    /// What asking for robots.txt came to, and when. An import adds what happened elsewhere, so that time goes back in a log: rules
+    /// are learned in the order of time, when all of it is here.
+    asked: Vec<(Moment, String)>,
     rules: Rulebook<'f>,
-    violations: Vec<Violation>,
 }
 
 impl<'f> Auditor<'f> {
@@ -99,8 +101,8 @@ impl<'f> Auditor<'f> {
             only: None,
             hosts: BTreeMap::new(),
             evidence: BTreeMap::new(),
+            asked: Vec::new(),
             rules: Rulebook::new(product_token, files),
-            violations: Vec::new(),
         }
     }
 
@@ -124,8 +126,8 @@ impl<'f> Auditor<'f> {
     /// Takes in the next fetch of the log.
     pub fn fetch(&mut self, row: FetchRow) {
         let label = Label::of(&row.robots);
-        if let Some(label) = label.filter(|label| self.is_for_judged(label)) {
-            self.rules.learn(&label, row.ended);
+        if label.is_some_and(|label| self.is_for_judged(&label)) {
+            self.asked.push((row.ended, row.robots.clone()));
         }
         if !self.is_judged(&row.host) {
             return;
@@ -136,8 +138,8 @@ impl<'f> Auditor<'f> {
         evidence.first = evidence.first.min(row.started);
         evidence.last = evidence.last.max(row.started);
         evidence.robots_read += u64::from(label.is_some());
-        let wait = if label.is_none() { self.check_allowed(&row) } else { 0 };
-        self.hosts.entry(row.host.clone()).or_default().push(Span::new(row, wait));
+        let is_page = label.is_none();
+        self.hosts.entry(row.host.clone()).or_default().push(Span::new(row, is_page));
     }
 
     /// Takes in a page that may have been fetched.
@@ -158,30 +160,27 @@ impl<'f> Auditor<'f> {
         })
     }
 
-    /// Judges a page by the rules that were known when it was requested. They are in the log by now: a crawler writes down
-    /// what it has read before it goes by it. Returns the milliseconds that they want before it.
-    fn check_allowed(&mut self, row: &FetchRow) -> u64 {
-        let Ok(url) = FetchUrl::parse(&row.url) else { return 0 };
-        if let Some(what) = self.rules.objection(&url, row.started) {
-            let (host, url) = (row.host.clone(), row.url.clone());
-            self.violations.push(Violation { host, url, at: row.started, what });
-        }
-        self.rules.wait(&url, row.started)
-    }
-
     /// The result.
     pub fn finish(mut self) -> Audit {
+        self.asked.sort_by_key(|(at, _)| *at);
+        for (at, label) in &self.asked {
+            if let Some(label) = Label::of(label) {
+                self.rules.learn(&label, *at);
+            }
+        }
+        let mut violations = Vec::new();
         for (host, spans) in self.hosts {
             let evidence = self.evidence.get_mut(&host);
             let mut pace = Pace::new(host, spans);
+            pace.check_allowed(&self.rules);
             let (shortest_gap, most_in_flight) = (pace.check_gaps(), pace.check_in_flight());
             pace.check_pauses();
-            self.violations.append(&mut pace.violations);
+            violations.append(&mut pace.violations);
             if let Some(evidence) = evidence {
                 (evidence.shortest_gap, evidence.most_in_flight) = (shortest_gap, most_in_flight);
             }
         }
-        self.violations.sort_by_key(|violation| violation.at);
-        Audit { hosts: self.evidence.into_values().collect(), violations: self.violations }
+        violations.sort_by_key(|violation| violation.at);
+        Audit { hosts: self.evidence.into_values().collect(), violations }
     }
 }

@@ -1,8 +1,10 @@
 //! Whether one host had its gaps, its limit and its pauses.
 
+use forager_core::url::FetchUrl;
 use forager_frontier::Moment;
 use forager_frontier::verbs::FetchRow;
 
+use super::robots::Rulebook;
 use super::{Abandoned, Violation};
 
 /// From one request to its answer.
@@ -12,6 +14,8 @@ pub(super) struct Span {
     url: String,
     /// The gap and limit in force; none if nobody knows when the request was sent, or whether it was.
     limits: Option<(u64, u32)>,
+    /// Whether robots.txt has a say in it.
+    is_page: bool,
     /// The milliseconds that robots.txt wanted before it, by what was known when it was sent.
     wait: u64,
     /// Until when the host is to be left alone after its answer.
@@ -19,17 +23,17 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub(super) fn new(row: FetchRow, wait: u64) -> Self {
+    pub(super) fn new(row: FetchRow, is_page: bool) -> Self {
         let limits = Some((row.least_gap, row.most_in_flight));
         let (started, ended, pause) = (row.started, row.ended, row.back_off_until);
-        Self { started, ended, url: row.url, limits, wait, pause }
+        Self { started, ended, url: row.url, limits, is_page, wait: 0, pause }
     }
 }
 
 impl From<Abandoned> for Span {
     fn from(page: Abandoned) -> Self {
         let Abandoned { url, from: started, until: ended, .. } = page;
-        Self { started, ended, url, limits: None, wait: 0, pause: None }
+        Self { started, ended, url, limits: None, is_page: false, wait: 0, pause: None }
     }
 }
 
@@ -52,8 +56,17 @@ impl Pace {
         self.spans.iter().filter(|span| span.limits.is_some())
     }
 
-    fn violation(&self, span: &Span, what: String) -> Violation {
-        Violation { host: self.host.clone(), url: span.url.clone(), at: span.started, what }
+    /// Judges each page by the rules that were known when it was requested.
+    pub(super) fn check_allowed(&mut self, rules: &Rulebook<'_>) {
+        let mut found = Vec::new();
+        for span in self.spans.iter_mut().filter(|span| span.is_page) {
+            let Ok(url) = FetchUrl::parse(&span.url) else { continue };
+            span.wait = rules.wait(&url, span.started);
+            if let Some(what) = rules.objection(&url, span.started) {
+                found.push(violation(&self.host, span, what));
+            }
+        }
+        self.violations.append(&mut found);
     }
 
     /// Holds each request against the one before it. Returns the shortest gap.
@@ -69,7 +82,7 @@ impl Pace {
             let least = first.min(second).max(after.wait);
             if gap < least {
                 let what = format!("{gap} ms after {}, and {least} ms were due", before.url);
-                found.push(self.violation(after, what));
+                found.push(violation(&self.host, after, what));
             }
         }
         self.violations.append(&mut found);
@@ -86,7 +99,11 @@ impl Pace {
             let count = u32::try_from(under_way.len()).unwrap_or(u32::MAX);
             most = most.max(count);
             if let Some((_, limit)) = span.limits.filter(|(_, limit)| count > *limit) {
-                found.push(self.violation(span, format!("{count} under way, and {limit} were allowed")));
+                found.push(violation(
+                    &self.host,
+                    span,
+                    format!("{count} under way, and {limit} were allowed"),
+                ));
             }
         }
         self.violations.append(&mut found);
@@ -106,9 +123,13 @@ impl Pace {
             let Some((earlier, until)) = longest.and_then(|span| Some((span, span.pause?))) else { continue };
             if span.started < until {
                 let what = format!("the host was to be left alone until {until}, after {}", earlier.url);
-                found.push(self.violation(span, what));
+                found.push(violation(&self.host, span, what));
             }
         }
         self.violations.append(&mut found);
     }
+}
+
+fn violation(host: &str, span: &Span, what: String) -> Violation {
+    Violation { host: host.to_owned(), url: span.url.clone(), at: span.started, what }
 }

@@ -25,9 +25,9 @@ pub(super) struct Rulebook<'f> {
 /// The rules of one scheme, host and port.
 #[derive(Default)]
 struct Site {
-    /// What the crawler kept when robots.txt was asked for last, as the log has it.
+    /// What the crawler kept when robots.txt was asked for last.
     copy: Option<Copy>,
-    /// The rules, and from when on they were known, in the order of time: a page that was under way then was sent by those before.
+    /// The rules, and from when on they were known: a page that was under way then was sent by those before.
     rules: Vec<(Moment, Rules)>,
 }
 
@@ -36,7 +36,7 @@ impl<'f> Rulebook<'f> {
         Self { token: product_token.to_owned(), files, sites: HashMap::new() }
     }
 
-    /// Takes in a request for robots.txt that ended at `now`.
+    /// Takes in a request for robots.txt that ended at `now`, after all that were taken in before.
     pub(super) fn learn(&mut self, label: &Label<'_>, now: Moment) {
         // A redirect on the way says nothing: what robots.txt came to stands with the last request.
         let Some(came_to) = label.came_to else { return };
@@ -50,14 +50,11 @@ impl<'f> Rulebook<'f> {
             (None, CameTo::Nothing(words)) => without_file(words),
         };
         let site = self.sites.entry(label.origin.to_owned()).or_default();
-        // What an import has added happened before what was there already: time goes back once in the log.
-        let previous = site.copy.as_ref().filter(|copy| copy.fetched_at <= now.timestamp());
-        let copy = of_answer(&outcome, previous, now.timestamp());
+        let copy = of_answer(&outcome, site.copy.as_ref(), now.timestamp());
         let rules = copy.rules(&self.token);
         site.copy = Some(copy);
-        let place = site.rules.partition_point(|(from, _)| *from <= now);
-        if place == 0 || site.rules[place - 1].1 != rules {
-            site.rules.insert(place, (now, rules));
+        if site.rules.last().is_none_or(|(_, before)| *before != rules) {
+            site.rules.push((now, rules));
         }
     }
 

@@ -103,7 +103,17 @@ fn what_is_allowed_and_what_is_not() {
 /// A log that an import has added an older one to.
 #[test]
 fn rules_hold_from_when_they_were_read_wherever_they_stand_in_the_log() {
-    let table: [(&str, Vec<FetchRow>, &[&str]); 3] = [
+    let table: [(&str, Vec<FetchRow>, &[&str]); 5] = [
+        (
+            "what cannot be read goes by what was read last, and not by what an import added last",
+            vec![open_robots(DAY), robots(0), no_robots(2 * DAY, "503"), private(2 * DAY + HOUR)],
+            &[],
+        ),
+        (
+            "an import hides nothing",
+            vec![robots(DAY), open_robots(0), no_robots(2 * DAY, "503"), private(2 * DAY + HOUR)],
+            &[FORBIDDEN],
+        ),
         (
             "forbidden now, allowed then",
             vec![robots(DAY), open_robots(0), private(HOUR), private(DAY + HOUR)],
