@@ -529,6 +529,11 @@ fn rules_may_be_moved_to_another_place() {
     let alone = field.run(&["audit", "--json", "--host", HOST]).good_rows();
     let told: Vec<_> = alone.iter().map(|row| (&row["host"], &row["fetches"])).collect();
     assert_eq!(told, [(&json!(HOST), &json!(4))]);
+    let dotted = format!("{}.", HOST.to_uppercase());
+    assert_eq!(field.run(&["audit", "--json", "--host", &dotted]).good_rows(), alone, "it is the same host");
+    // Of whom nothing is known, nothing is proved.
+    let unknown = field.run(&["audit", "--host", "nosuch.test"]);
+    assert!(unknown.status == 4 && unknown.stderr.contains("nothing to prove"), "{unknown:?}");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! `forager audit`
 
+use anyhow::bail;
 use forager_core::url::FetchUrl;
 use forager_crawl::audit::{Abandoned, Audit, Auditor};
 use forager_frontier::verbs::Event;
 
 use super::history::{for_each_event, for_each_fetch};
+use super::host::named;
 use crate::Outcome;
 use crate::cli::AuditArgs;
 use crate::config::Config;
@@ -16,11 +18,14 @@ const COLUMNS: &[&str] =
 
 pub(super) fn run(args: &AuditArgs) -> anyhow::Result<Outcome> {
     let token = Config::load(&args.store.place.config)?.fetch.product_token();
-    let host = args.host.as_deref().map(str::to_lowercase);
+    let host = args.host.as_deref().map(named).transpose()?;
     let audit = store::with(&args.store, Missing::Refuse, |store| audit(store, &token, host.as_deref()))?;
     let mut output = Output::new(args.store.format(), COLUMNS);
     audit.hosts.iter().try_for_each(|host| output.row(host))?;
     output.flush()?;
+    if let Some(host) = host.filter(|_| audit.hosts.is_empty()) {
+        bail!("nothing was asked of {host}, as far as the log has it: there is nothing to prove");
+    }
     for violation in &audit.violations {
         let forager_crawl::audit::Violation { host, url, at, what } = violation;
         output::complain(format_args!("{host}: {url} at {at}: {what}"));

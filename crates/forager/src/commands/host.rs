@@ -34,9 +34,11 @@ pub(super) fn set(args: &HostSetArgs) -> anyhow::Result<Outcome> {
 
 /// The host as the queue knows it. The keys of a plain collection are whatever its clients say.
 fn key_of(host: &str, is_plain: bool) -> anyhow::Result<String> {
-    if is_plain {
-        return Ok(host.to_owned());
-    }
+    if is_plain { Ok(host.to_owned()) } else { named(host) }
+}
+
+/// The host that somebody names.
+pub(super) fn named(host: &str) -> anyhow::Result<String> {
     canonical(host).with_context(|| format!("{host:?} is not a host such as \"www.example.org\""))
 }
 
