@@ -8,7 +8,7 @@ mod web;
 use std::collections::BTreeMap;
 
 use forager_site::{Answer, Host, Site, listing};
-use web::{Field, page};
+use web::{Field, page, plain_host};
 
 const HOST: &str = "a.test";
 
@@ -81,4 +81,24 @@ fn each_line_says_how_the_page_was_come_to_also_after_a_restart() {
         assert_eq!(ran.status, 0, "{ran:?}");
         assert_eq!(trails(&field), want, "in pieces: {stops}");
     }
+}
+
+#[test]
+fn a_crawl_that_never_ends_writes_down_the_same() {
+    let host = plain_host(HOST, 3).page("/", page("Home", &["/1", "http://elsewhere.test/"]));
+    let field = Field::new(Site::new().host(host));
+    let text = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+    let seed = field.url(HOST, "/");
+    let harvest = format!(
+        "[[collections]]\nid = \"c\"\n[[profiles]]\nid = \"p\"\ncollection = \"c\"\nscope = \"host\"\n\
+         [[seeds]]\nurl = {seed:?}\nprofiles = [\"p\"]\n"
+    );
+    std::fs::write(field.file("forager.toml"), text + &harvest).unwrap();
+    let files = ["--crawl-log", "crawl.log", "--skipped", "skipped.jsonl"];
+    let ran = field.run(&[&["run", "--until-idle", "--quiet"][..], &files].concat());
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let trails = trails(&field);
+    assert_eq!(trails.get("/1"), Some(&("L".to_owned(), "/".to_owned())), "{trails:?}");
+    let skipped = std::fs::read_to_string(field.file("skipped.jsonl")).unwrap();
+    assert!(skipped.contains("elsewhere.test") && skipped.contains("not in scope host"), "{skipped}");
 }

@@ -119,17 +119,8 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// Write a line of JSON for each page to this file, `-` for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
-
-    /// Write a line of JSON for each link that was not followed, and why
-    #[arg(long, value_name = "FILE")]
-    pub(crate) skipped: Option<PathBuf>,
-
-    /// Write a log in the form of Heritrix's crawl.log
-    #[arg(long, value_name = "FILE")]
-    pub(crate) crawl_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FilesArgs,
 
     /// Show what would be fetched first, and why; fetch nothing
     #[arg(long)]
@@ -172,9 +163,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) collection: Option<String>,
 
-    /// Write a line of JSON for each page to this file, `-` for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FilesArgs,
 
     /// Write a line of JSON for each change that is found, `-` for standard output
     #[arg(long, value_name = "FILE")]
@@ -193,6 +183,22 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) place: QueuePlace,
+}
+
+/// What is written down of a crawl
+#[derive(Debug, Args)]
+pub(crate) struct FilesArgs {
+    /// Write a line of JSON for each page to this file, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Write a line of JSON for each link that was not followed, and why
+    #[arg(long, value_name = "FILE")]
+    pub(crate) skipped: Option<PathBuf>,
+
+    /// Write a log in the form of Heritrix's crawl.log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) crawl_log: Option<PathBuf>,
 }
 
 /// Watch a few pages, and print what changes on them

@@ -37,11 +37,11 @@ pub(super) fn run(args: &CrawlArgs) -> anyhow::Result<Outcome> {
         return rehearsal::show(args);
     }
     // A file that is new lacks nothing.
-    let out = args.out.as_deref().filter(|path| path.is_file());
-    let files = Files::open(args.out.as_deref(), args.skipped.as_deref(), args.crawl_log.as_deref())?;
+    let out = args.files.out.as_deref().filter(|path| path.is_file());
+    let files = Files::open(&args.files)?;
     let crawled = with_signals(journal::stop_asked, async |signals| {
         let config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
-        let traces = args.crawl_log.is_some();
+        let traces = args.files.crawl_log.is_some();
         let urls = [&args.urls[..], &args.sitemap].concat();
         let crawl = Crawl::open(config, &args.place, &args.fetch, &urls, traces).await?;
         let crawled = crawl_job(args, &crawl, signals, files, out).await;
@@ -107,7 +107,7 @@ async fn crawl_job(
         }
         view.leave_out(start, crawl.clock.now());
     }
-    let is_read = args.out.as_deref() == Some(Path::new("-"));
+    let is_read = args.files.out.as_deref() == Some(Path::new("-"));
     let stop = signals.merged(StopsAt { reload: false, deserted: is_read });
     let ended = tokio::select! {
         ended = crawl.crawler.run(&work, stop, &mut view) => ended?,
@@ -296,7 +296,7 @@ fn name(args: &CrawlArgs) -> anyhow::Result<String> {
 }
 
 fn print(args: &CrawlArgs, crawled: &Crawled) -> anyhow::Result<()> {
-    if args.out.as_deref() == Some(std::path::Path::new("-")) {
+    if args.files.out.as_deref() == Some(std::path::Path::new("-")) {
         return Ok(()); // the lines are the output
     }
     let mut output = Output::new(if args.json { Format::Jsonl } else { Format::Table }, &[]);

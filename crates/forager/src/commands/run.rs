@@ -71,7 +71,7 @@ fn read(args: &RunArgs) -> anyhow::Result<Config> {
 async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
     let urls: Vec<String> =
         config.seeds.iter().filter(|seed| seed.enabled).map(|seed| seed.url.clone()).collect();
-    let crawl = Crawl::open(config, &args.place, &args.fetch, &urls, false).await?;
+    let crawl = Crawl::open(config, &args.place, &args.fetch, &urls, args.files.crawl_log.is_some()).await?;
     let entered = async {
         bring_in(args, &crawl).await?;
         tell_rest(args, &crawl).await
@@ -106,7 +106,7 @@ async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl
 }
 
 async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
-    let files = Files::open(args.out.as_deref(), None, None)?;
+    let files = Files::open(&args.files)?;
     let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
     let stats = crawl.frontier.stats(args.collection.as_deref(), crawl.clock.now()).await?;
     let queued = stats.iter().map(|stats| stats.queued).sum();
@@ -120,7 +120,7 @@ async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::R
         until_done: args.until_idle,
         until_idle: args.until_idle,
     };
-    let is_read = [&args.out, &args.changes].into_iter().flatten().any(|path| path == Path::new("-"));
+    let is_read = [&args.files.out, &args.changes].into_iter().flatten().any(|path| path == Path::new("-"));
     let stop = signals.merged(StopsAt { reload: true, deserted: is_read });
     let ended = crawl.crawler.run(&work, stop, &mut view).await;
     let asked = signals.stop;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -19,6 +19,7 @@ use super::outlook::Outlook;
 use super::starts::LeftOut;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
 use super::{kind, log};
+use crate::cli::FilesArgs;
 use crate::{journal, output};
 
 /// Where the lines of a crawl go.
@@ -31,16 +32,9 @@ pub(crate) struct Files {
 
 impl Files {
     /// Opens those that are asked for. What they have stays: a crawl that goes on adds to it.
-    pub(crate) fn open(
-        pages: Option<&Path>,
-        skipped: Option<&Path>,
-        log: Option<&Path>,
-    ) -> anyhow::Result<Self> {
-        Ok(Self {
-            pages: pages.map(open).transpose()?,
-            skipped: skipped.map(open).transpose()?,
-            log: log.map(open).transpose()?,
-        })
+    pub(crate) fn open(args: &FilesArgs) -> anyhow::Result<Self> {
+        let open = |path: &Option<PathBuf>| path.as_deref().map(open).transpose();
+        Ok(Self { pages: open(&args.out)?, skipped: open(&args.skipped)?, log: open(&args.crawl_log)? })
     }
 }
 
