@@ -91,9 +91,7 @@ impl FetchUrl {
 
     /// Parses a URL that people wrote without its scheme, such as `example.org/a`.
     pub fn parse_lenient(text: &str) -> Result<Self, UrlError> {
-        // Before a path or query only: `example.org/?to=https://x` has no scheme of its own.
-        let has_scheme = text.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
-        if has_scheme {
+        if after_scheme(text.trim()).is_some() {
             return Self::parse(text);
         }
         let written = text.trim().trim_start_matches('/');
@@ -396,18 +394,32 @@ pub fn host_key(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// An absolute URL as it is written, but without a name and password in it.
+/// A URL as it is written, whether it can be parsed or not, but without a name and password in it.
 ///
 /// ```
 /// # use forager_core::url::without_user_info;
 /// assert_eq!(without_user_info("https://me:pw@Example.org#top"), "https://Example.org#top");
 /// ```
 pub fn without_user_info(text: &str) -> Cow<'_, str> {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
-    match user_info(rest) {
+    let links_to_host = |text: &str| text.starts_with(['/', '\\']) && text[1..].starts_with(['/', '\\']);
+    let rest = match after_scheme(text) {
+        Some(rest) => rest,
+        None if links_to_host(text) => text,
+        None => return text.into(),
+    };
+    let host = rest.trim_start_matches(['/', '\\']);
+    match user_info(host) {
         "" => text.into(),
-        user_info => format!("{scheme}://{}", &rest[user_info.len()..]).into(),
+        user_info => [&text[..text.len() - host.len()], &host[user_info.len()..]].concat().into(),
     }
+}
+
+/// What follows the scheme of a URL and its colon. Parsers take any number of slashes and backslashes there; without one,
+/// `localhost:8080` is a host and its port, and `mailto:me@example.org` has no host.
+fn after_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    (is_scheme && !scheme.is_empty() && rest.starts_with(['/', '\\'])).then_some(rest)
 }
 
 /// What stands before the host in a URL without its scheme: a user, a password and an `@`, or nothing.
@@ -450,9 +462,10 @@ fn is_address(host: &str) -> bool {
     host.ends_with(']') || host.parse::<core::net::Ipv4Addr>().is_ok()
 }
 
+/// What is told of a text that is no URL of ours.
 fn shortened(text: &str) -> String {
     const SHOWN: usize = 100;
-    crate::read::shortened(text, SHOWN).into_owned()
+    crate::read::shortened(&without_user_info(text), SHOWN).into_owned()
 }
 
 fn push_query(out: &mut String, query: &str, options: &IdentityOptions) {

@@ -1,7 +1,9 @@
 //! The three forms of a URL: what is requested, what is one page, how pages sort.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use forager_core::url::{FetchUrl, Identity, IdentityOptions, MAX_URL_BYTES, UrlError, check, fold_www};
+use forager_core::url::{
+    FetchUrl, Identity, IdentityOptions, MAX_URL_BYTES, UrlError, check, fold_www, without_user_info,
+};
 use proptest::prelude::*;
 
 fn fetch(text: &str) -> FetchUrl {
@@ -163,6 +165,10 @@ fn people_may_leave_out_the_scheme() {
         ("//example.org/a", "http://example.org/a"),
         ("localhost:8080/a", "http://localhost:8080/a"),
         ("https://example.org", "https://example.org/"),
+        // Parsers take any number of slashes.
+        ("http:/example.org/a", "http://example.org/a"),
+        (" HTTPS:/example.org", "https://example.org/"),
+        (r"http:\\example.org/b", "http://example.org/b"),
         ("example.org/?to=https://other.org/", "http://example.org/?to=https://other.org/"),
     ];
     for (text, want) in table {
@@ -172,6 +178,27 @@ fn people_may_leave_out_the_scheme() {
         let problem = FetchUrl::parse_lenient(text).unwrap_err().to_string();
         assert!(problem.starts_with(&format!("{text:?} is not ")), "as it was written: {problem}");
     }
+}
+
+#[test]
+fn names_and_passwords_are_left_out_of_what_is_told() {
+    let table = [
+        ("https://me:pw@Example.org#top", "https://Example.org#top"),
+        ("http:/me:pw@example.org/a", "http:/example.org/a"),
+        (r"http:\\me:pw@example.org", r"http:\\example.org"),
+        ("//me:pw@example.org:99999/", "//example.org:99999/"),
+        ("ftp://me@example.org/", "ftp://example.org/"),
+        ("http://a@b@[bad/", "http://[bad/"),
+        ("http://example.org/@me", "http://example.org/@me"),
+        ("/@me:pw@x", "/@me:pw@x"),
+        ("mailto:me@example.org", "mailto:me@example.org"),
+        ("", ""),
+    ];
+    for (text, want) in table {
+        assert_eq!(without_user_info(text), want, "{text:?}");
+    }
+    let told = FetchUrl::parse("http://me:pw@example.org:99999/").unwrap_err().to_string();
+    assert!(told.contains("example.org:99999") && !told.contains("pw"), "{told}");
 }
 
 #[test]

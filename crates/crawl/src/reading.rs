@@ -1,7 +1,7 @@
 //! What an answer means: links, what the page is known by, and what has changed.
 
 use forager_core::scope::config::ChangeBy;
-use forager_core::url::FetchUrl;
+use forager_core::url::{FetchUrl, without_user_info};
 use forager_fetch::difference;
 use forager_fetch::directives::Directives;
 use forager_fetch::encoding;
@@ -91,7 +91,7 @@ impl Reading {
         let target = match url.join(&location) {
             Ok(target) => target.as_str().to_owned(),
             Err(cause) => {
-                let shown = location.chars().take(MOST_SHOWN).collect();
+                let shown = without_user_info(&location).chars().take(MOST_SHOWN).collect();
                 self.skipped.push(Found::new(shown, Action::Invalid, format!("redirects nowhere: {cause}")));
                 self.problems.push(format!("redirects nowhere: {cause}"));
                 return;

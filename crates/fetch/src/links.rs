@@ -16,7 +16,7 @@ mod resolve;
 
 use serde::Serialize;
 
-use forager_core::url::FetchUrl;
+use forager_core::url::{FetchUrl, without_user_info};
 
 /// How a page names another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -107,7 +107,7 @@ pub struct Unusable {
 
 impl Unusable {
     fn new(href: &str, why: Why) -> Self {
-        Self { href: href.chars().take(MAX_UNUSABLE_CHARS).collect(), why }
+        Self { href: without_user_info(href).chars().take(MAX_UNUSABLE_CHARS).collect(), why }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `forager robots`, `forager sitemap`, `forager links`: what a crawl would see.
 
 use forager_core::time::Interval;
-use forager_core::url::FetchUrl;
+use forager_core::url::{FetchUrl, without_user_info};
 use forager_crawl::reading;
 use forager_crawl::scout::{Scout, Seen, Unseen};
 use forager_fetch::fingerprint::Form;
@@ -83,6 +83,11 @@ struct RobotsSheet {
     extras: Vec<String>,
 }
 
+/// A URL as it may be shown.
+fn public(url: &String) -> String {
+    without_user_info(url).into_owned()
+}
+
 pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
     let (scout, url, _) = scout(args)?;
     let rules = wait(scout.rules(&url))??.map_err(|cause| unseen(&cause))?;
@@ -102,7 +107,7 @@ pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
         rule: ruling.to_string(),
         addressed,
         crawl_delay: file.and_then(robots::Robots::crawl_delay),
-        sitemaps: file.map(|file| file.sitemaps().to_vec()).unwrap_or_default(),
+        sitemaps: file.map(|file| file.sitemaps().iter().map(public).collect()).unwrap_or_default(),
         rules: file.map(|file| file.rules().map(|(rule, _)| rule.to_string()).collect()).unwrap_or_default(),
         extras: file
             .map(|file| file.extras().iter().map(|(name, value)| format!("{name}: {value}")).collect())
