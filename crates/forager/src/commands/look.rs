@@ -83,11 +83,6 @@ struct RobotsSheet {
     extras: Vec<String>,
 }
 
-/// A URL as it may be shown.
-fn public(url: &String) -> String {
-    without_user_info(url).into_owned()
-}
-
 pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
     let (scout, url, _) = scout(args)?;
     let rules = wait(scout.rules(&url))??.map_err(|cause| unseen(&cause))?;
@@ -101,6 +96,7 @@ pub(super) fn robots(args: &LookArgs) -> anyhow::Result<Outcome> {
         };
         words.to_owned()
     });
+    let public = |url: &String| without_user_info(url).into_owned();
     let sheet = RobotsSheet {
         url: url.as_str().to_owned(),
         allowed: ruling.allowed,
