@@ -172,6 +172,18 @@ fn a_schema_of_a_newer_version_is_left_alone() {
 }
 
 #[test]
+fn times_are_in_utc_whatever_the_settings_of_a_role_are() {
+    let schema = Schema::new();
+    let url = format!("{}&options=-c%20DateStyle%3DGerman%20-c%20TimeZone%3DAsia/Tokyo", schema.url());
+    let status = run_command(common::forager().args(["db", "status", "--store", &url]), "").good_rows();
+    let second =
+        |row: &Value| row["at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second().to_string();
+    let told: Vec<_> = status.iter().map(|row| vec![second(row)]).collect();
+    assert_eq!(told, schema.sql("SELECT floor(extract(epoch FROM at)) FROM migrations ORDER BY version"));
+    assert!(status.iter().all(|row| row["at"].as_str().unwrap().ends_with('Z')), "{status:?}");
+}
+
+#[test]
 fn a_check_finds_what_is_wrong_and_nothing_else() {
     let schema = rich();
     let later = ["lease", "--host", "paper.example", "--now", "2024-06-15T09:00:00Z"];

@@ -6,9 +6,14 @@ mod common;
 mod server;
 mod serving;
 
-use forager_server::proto::{Active, Local, QueueDelayParams};
+use forager_server::proto::ack_message::Status as Ack;
+use forager_server::proto::url_frontier_client::UrlFrontierClient;
+use forager_server::proto::{Active, Local, QueueDelayParams, QueueWithinCrawlParams, UrlItem};
+use futures_util::stream;
 use server::Schema;
 use serving::{Serving, all_urls, found, get, info, known, lasting, of_queue, one_of_each, put, stats};
+use tonic::Code;
+use tonic::transport::Channel;
 
 fn serve(schema: &Schema) -> Serving {
     Serving::start(&mut schema.command(&["serve", "--port", "0"]))
@@ -39,6 +44,42 @@ fn what_was_set_and_handed_out_outlives_a_kill() {
     on_a_schema(async |schema| {
         lasting::what_was_set_and_handed_out_outlives(|| serve(schema), Serving::kill).await;
     });
+}
+
+/// A schema that is changed under it is found at the next call, whichever that is. All that are under way are answered,
+/// and the server ends with the status that says that trying again is of no use.
+#[test]
+fn a_schema_of_another_version_ends_it() {
+    for is_put in [false, true] {
+        let schema = Schema::new();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let mut command = schema.command(&["serve", "--port", "0"]);
+        let serving = Serving::start(&mut command);
+        let mut client = runtime.block_on(serving.client());
+        runtime.block_on(put(&mut client, vec![found(info("http://a.example/", ""))]));
+        schema.sql("INSERT INTO migrations (version, name) VALUES (9999, 'later')");
+        let item = found(info("http://a.example/later", ""));
+        if is_put {
+            let acks = runtime.block_on(acknowledged(&mut client, vec![item]));
+            assert_eq!(acks, [Ack::Fail], "nothing is taken that is not kept");
+        } else {
+            let refused = runtime.block_on(client.get_stats(QueueWithinCrawlParams::default())).unwrap_err();
+            assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+        }
+        drop(client);
+        let (status, told) = serving.ended();
+        assert_eq!((status, told.matches("made by a newer version").count()), (4, 1), "{told}");
+    }
+}
+
+/// What becomes of items.
+async fn acknowledged(client: &mut UrlFrontierClient<Channel>, items: Vec<UrlItem>) -> Vec<Ack> {
+    let mut answers = client.put_ur_ls(stream::iter(items)).await.unwrap().into_inner();
+    let mut acks = Vec::new();
+    while let Some(ack) = answers.message().await.unwrap() {
+        acks.push(Ack::try_from(ack.status).unwrap());
+    }
+    acks
 }
 
 async fn share(schema: &Schema) {

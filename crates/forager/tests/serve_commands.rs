@@ -32,6 +32,30 @@ fn of_spider(url: &str, key: &str) -> UrlInfo {
     UrlInfo { crawl_id: IN.into(), ..info(url, key) }
 }
 
+/// The files of a folder, without that of the queue.
+fn files(folder: &std::path::Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+    names.map(|name| name.into_string().unwrap()).filter(|name| name != "forager-data").collect()
+}
+
+/// It waits for the server to leave the queue, and has begun its file.
+#[test]
+fn an_export_that_is_stopped_leaves_nothing_behind() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue);
+    for signal in ["INT", "TERM"] {
+        let mut export = queue.command(&["export", "out.jsonl", "--lock-timeout", "1h"]).spawn().unwrap();
+        while files(queue.folder()).is_empty() && export.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent = std::process::Command::new("kill").args(["-s", signal, &export.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        let ended = export.wait().unwrap();
+        assert_eq!((ended.code(), files(queue.folder())), (Some(11), Vec::new()), "{signal}: {ended}");
+    }
+    assert_eq!(server.stop(), (0, String::new()));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_clients_put_is_there_for_commands() {
     let queue = Queue::nowhere();

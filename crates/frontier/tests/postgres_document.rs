@@ -157,31 +157,51 @@ type Find = ((usize, usize), usize, Option<(usize, usize, usize)>);
 
 fn finds() -> impl Strategy<Value = Find> {
     let page = || (0..HOSTS.len(), 0..PATHS.len());
-    let source = prop::option::weighted(0.8, (0..HOSTS.len(), 0..PATHS.len(), 0..5_usize));
+    // Half of them the homepage, which is known from the start.
+    let source = prop_oneof![
+        (Just(0), Just(0), 0..9_usize).boxed(),
+        (0..HOSTS.len(), 0..PATHS.len(), 0..9_usize).boxed()
+    ];
+    let source = prop::option::weighted(0.8, source);
     (page(), 0..TYPES.len(), source)
 }
 
-/// One page, written in different ways.
+/// One page, written in different ways; and others that only look like it: with a dot behind the host, and at other ports.
 fn written(host: &str, path: &str, way: usize) -> String {
     match way {
         0 => format!("https://{host}{path}"),
         1 => format!("HTTP://{}:80{path}#top", host.to_uppercase()),
         2 => format!("{host}{path}"),
         3 => format!("https://me@{host}:443/x/..{}", path.replace("%7E", "~")),
+        4 => format!("https://{host}.{path}"),
+        5 => format!("HTTP://{}.:80{path}", host.to_uppercase()),
+        6 => format!("{host}.:8443{path}"),
+        7 => format!("http://{host}:8080{path}"),
         _ => format!("//{host}{path}"),
     }
 }
 
+/// A host as a job writes it that starts at the first one: that may have a dot behind it.
+fn at(host: &str, dot: &str) -> String {
+    if host == HOSTS[0] { format!("{host}{dot}") } else { host.to_owned() }
+}
+
 /// The same finds, taken in by SQL and by Rust: after each, the page has the same priority in both.
-async fn compare(beside: &Beside, job: &str, mode: Mode, finds: &[Find]) -> Result<(), TestCaseError> {
+async fn compare(
+    beside: &Beside,
+    job: &str,
+    (mode, dot): (Mode, &str),
+    finds: &[Find],
+) -> Result<(), TestCaseError> {
     let order = match mode {
         Mode::Hierarchy => Order::Hierarchy,
         Mode::Fifo => Order::Fifo,
         Mode::Linked => Order::Linked,
     };
-    beside.start(job, HOME, order).await;
+    let home = format!("https://{}/", at(HOSTS[0], dot));
+    beside.start(job, &home, order).await;
     let mut pages = Pages::new(mode);
-    let seed = Sighting { url: HOME.into(), source_type: "seed".into(), source: None, in_header: false };
+    let seed = Sighting { url: home, source_type: "seed".into(), source: None, in_header: false };
     pages.see(&seed).unwrap();
     for (index, &((host, path), kind, source)) in finds.iter().enumerate() {
         let (host, path, kind) = (HOSTS[host], PATHS[path], TYPES[kind]);
@@ -190,7 +210,12 @@ async fn compare(beside: &Beside, job: &str, mode: Mode, finds: &[Find]) -> Resu
         let source_id = match &source {
             Some(source) => {
                 let url = FetchUrl::parse_lenient(source).unwrap().identity(&IdentityOptions::default());
-                page(beside, job, url.host(), &url.as_str()[url.as_str().find(url.path()).unwrap()..]).await
+                let (written, _) = url.without_scheme().split_once('/').unwrap();
+                let path = &url.without_scheme()[written.len()..];
+                match HOSTS.iter().find(|host| at(host, dot) == written) {
+                    Some(host) => page(beside, job, host, path).await,
+                    None => None,
+                }
             }
             None => None,
         };
@@ -207,14 +232,14 @@ async fn compare(beside: &Beside, job: &str, mode: Mode, finds: &[Find]) -> Resu
             _ => beside.add(job, host, path, (kind, source.as_deref())).await,
         };
         let sighting = Sighting {
-            url: format!("https://{host}{path}"),
+            url: format!("https://{}{path}", at(host, dot)),
             source_type: if kind == "header" { "link" } else { kind }.into(),
             source,
             in_header: kind == "header",
         };
         let expected = pages.see(&sighting).unwrap();
         let scored = beside.told("priority_score", &format!("FROM pages WHERE id = {id}")).await;
-        prop_assert_eq!(&scored, &[expected.to_string()], "{:?} in {:?}", sighting, mode);
+        prop_assert_eq!(&scored, &[expected.to_string()], "{:?} in {:?}, at {:?}", sighting, mode, dot);
     }
     let total = beside.told("total_pages", &format!("FROM jobs WHERE id = '{job}'")).await;
     prop_assert_eq!(total, [pages.len().to_string()]);
@@ -234,9 +259,15 @@ fn sql_and_rust_agree_whatever_is_found() {
     let mut runner = TestRunner::new(Config { cases: 10, failure_persistence: None, ..Config::default() });
     let jobs = std::sync::atomic::AtomicU32::new(0);
     let ran = runner.run(&prop::collection::vec(finds(), 1..20), |finds| {
-        for mode in [Mode::Hierarchy, Mode::Fifo, Mode::Linked] {
+        for at in [
+            (Mode::Hierarchy, ""),
+            (Mode::Hierarchy, "."),
+            (Mode::Fifo, ""),
+            (Mode::Linked, ""),
+            (Mode::Linked, "."),
+        ] {
             let job = format!("job {}", jobs.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-            runtime.block_on(compare(&beside, &job, mode, &finds))?;
+            runtime.block_on(compare(&beside, &job, at, &finds))?;
         }
         Ok(())
     });

@@ -79,6 +79,56 @@ async fn a_page_that_is_there_by_another_scheme_is_that_page() {
     beside.is_sound().await;
 }
 
+/// With and without a dot behind the name it is one host, and two pages: a source is found as it is written.
+#[tokio::test]
+async fn a_source_with_a_dot_is_another_page() {
+    let cases = [
+        ("https://a.example/", "a.example", "0.800"),
+        ("https://a.example/", "a.example.", "0.100"),
+        ("https://a.example./", "a.example.", "0.800"),
+        ("https://a.example./", "http://a.example./", "0.800"),
+        ("https://a.example./", "a.example", "0.100"),
+        ("http://a.example.:8081/", "a.example.:8081", "0.800"),
+        ("http://a.example.:8081/", "a.example.", "0.800"),
+        ("http://a.example.:8081/", "a.example", "0.100"),
+        ("http://a.example.:8081/", "a.example:8081", "0.100"),
+        ("http://a.example:8081/", "a.example.", "0.100"),
+        ("http://a.example:8081/", "a.example", "0.800"),
+    ];
+    let beside = Beside::new().await;
+    for (number, (seed, source, priority)) in cases.into_iter().enumerate() {
+        let job = format!("job {number}");
+        beside.start(&job, seed, Order::Hierarchy).await;
+        let id = beside.add(&job, "a.example", "/x", ("link", Some(source))).await;
+        let told = beside.told("priority_score", &format!("FROM pages WHERE id = {id}")).await;
+        assert_eq!(told, [priority], "a page of {seed} found on {source}");
+    }
+    beside.is_sound().await;
+}
+
+#[tokio::test]
+async fn a_domain_with_a_dot_is_the_one_without() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    let add = "INSERT INTO domains (name) VALUES ('ACME.example.') RETURNING id, name";
+    let (known, added) =
+        (beside.rows("SELECT id, name FROM domains", &[]).await, beside.rows(add, &[]).await);
+    assert_eq!(added[0].get::<_, i32>(0), known[0].get::<_, i32>(0));
+    assert_eq!(added[0].get::<_, &str>(1), "acme.example");
+    for name in ["acme.example..", "acme.example.:80/", "acme.example./a"] {
+        let refused = beside.refused(&format!("INSERT INTO domains (name) VALUES ('{name}')")).await;
+        assert_eq!(refused, format!("'{name}' is not the name of a host that SQL can read"));
+    }
+}
+
+#[tokio::test]
+async fn a_page_at_a_host_that_sql_cannot_read_is_refused() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    beside.find("acme", "http://[::1]/").await;
+    let add = "INSERT INTO pages (domain_id, path) SELECT id, '/a' FROM domains WHERE name = '[::1]'";
+    assert_eq!(beside.refused(add).await, "'[::1]' is not a host that SQL can read");
+    assert!(beside.hint(add).await.contains("`forager discover`"));
+}
+
 #[tokio::test]
 async fn a_source_that_sql_cannot_read_is_refused() {
     let beside = Beside::with_job(Order::Hierarchy).await;

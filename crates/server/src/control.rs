@@ -11,7 +11,6 @@ use crate::names;
 use crate::proto::{Active, BlockQueueParams, CrawlLimitParams, QueueDelayParams};
 use crate::put;
 use crate::shared::Shared;
-use crate::status;
 
 /// `SetActive`
 pub(crate) async fn set_active(shared: &Shared, active: Active) -> Result<(), Status> {
@@ -20,7 +19,7 @@ pub(crate) async fn set_active(shared: &Shared, active: Active) -> Result<(), St
 
 /// `GetActive`
 pub(crate) async fn is_active(shared: &Shared) -> Result<bool, Status> {
-    let catalog = shared.frontier.catalog().await.map_err(|error| status::of(&error))?;
+    let catalog = shared.frontier.catalog().await.map_err(|error| shared.status(&error))?;
     Ok(catalog.rows().overall.is_active)
 }
 
@@ -56,18 +55,18 @@ async fn set(
     setting: Setting,
 ) -> Result<Option<HostView>, Status> {
     let collection = names::crawl(crawl);
-    let is_plain = shared.is_plain(collection).await.map_err(|error| status::of(&error))?;
+    let is_plain = shared.is_plain(collection).await.map_err(|error| shared.status(&error))?;
     let change = HostChange {
         key,
         collection: is_plain.then(|| collection.to_owned()),
         sets: vec![setting],
         only_known: true,
     };
-    let answer = status::or_none(shared.frontier.set_hosts(&[change], shared.now()).await)?;
+    let answer = shared.or_none(shared.frontier.set_hosts(&[change], shared.now()).await)?;
     Ok(answer.and_then(|mut views| views.pop()).flatten())
 }
 
 /// Sets something for all queues. The queue keeps it, so that it holds for whoever hands out, and outlives the process.
 async fn configure(shared: &Shared, change: Change) -> Result<(), Status> {
-    shared.frontier.configure(&[change], shared.now()).await.map_err(|error| status::of(&error))
+    shared.frontier.configure(&[change], shared.now()).await.map_err(|error| shared.status(&error))
 }

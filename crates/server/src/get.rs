@@ -21,7 +21,6 @@ use crate::names;
 use crate::proto::get_params::Item;
 use crate::proto::{GetParams, UrlInfo};
 use crate::shared::Shared;
-use crate::status;
 use crate::unsent::Counted;
 
 /// For how many seconds URLs are held of a client that does not say.
@@ -40,7 +39,7 @@ async fn lease(shared: &Shared, params: &GetParams) -> Result<Vec<Leased>, Statu
     if shared.closing.is_cancelled() {
         return Ok(Vec::new());
     }
-    let answer = status::or_none(shared.frontier.lease(&request, shared.now()).await)?;
+    let answer = shared.or_none(shared.frontier.lease(&request, shared.now()).await)?;
     Ok(answer.map_or_else(Vec::new, |answer| answer.leased))
 }
 

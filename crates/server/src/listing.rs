@@ -11,8 +11,8 @@ use crate::names;
 use crate::pages::{Pages, item, size};
 use crate::proto::{CountUrlParams, ListUrlParams, UrlItem, UrlStatusRequest};
 use crate::shared::Shared;
+use crate::stats;
 use crate::unsent::Counted;
-use crate::{stats, status};
 
 /// How many URLs are listed for a client that does not say.
 const SIZE: u32 = 100;
@@ -29,10 +29,10 @@ pub(crate) async fn status(shared: &Shared, request: UrlStatusRequest) -> Result
     }
     // Where profiles decide, a URL may be written in other ways than it is kept.
     let is_derived = request.key.is_empty();
-    let is_plain = shared.is_plain(crawl).await.map_err(|error| status::of(&error))?;
+    let is_plain = shared.is_plain(crawl).await.map_err(|error| shared.status(&error))?;
     let key = Some(key).filter(|_| is_plain || !is_derived);
     let found = shared.frontier.entry(crawl, key, &request.url, shared.now()).await;
-    let entry = status::or_none(found)?.flatten();
+    let entry = shared.or_none(found)?.flatten();
     entry.map(item).ok_or_else(|| Status::not_found(format!("{:?} is not known", request.url)))
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn count(shared: &Arc<Shared>, params: CountUrlParams) -> Resul
     let crawl = names::crawl(&params.crawl_id);
     let has_filter = params.filter.as_ref().is_some_and(|text| !text.trim().is_empty());
     if !has_filter && params.key.is_empty() {
-        let stats = status::or_none(shared.frontier.stats(Some(crawl), shared.now()).await)?;
+        let stats = shared.or_none(shared.frontier.stats(Some(crawl), shared.now()).await)?;
         return Ok(stats
             .unwrap_or_default()
             .iter()

@@ -12,7 +12,6 @@ use crate::names;
 use crate::proto::url_item::Item;
 use crate::proto::{KnownUrlItem, UrlInfo, UrlItem};
 use crate::shared::Shared;
-use crate::status;
 
 /// The entries of a crawl or queue, and how far they have been looked at.
 pub(crate) struct Pages {
@@ -48,7 +47,7 @@ impl Pages {
             return Ok(None);
         }
         let answer = self.shared.frontier.list(&self.filter, self.shared.now()).await;
-        let Some(page) = status::or_none(answer)? else { return Ok(None) };
+        let Some(page) = self.shared.or_none(answer)? else { return Ok(None) };
         self.is_over = page.next.is_none();
         self.filter.after = page.next;
         Ok(Some(page.entries))

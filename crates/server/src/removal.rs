@@ -8,14 +8,13 @@ use crate::limits::PAGE;
 use crate::names;
 use crate::proto::PurgeUrlParams;
 use crate::shared::Shared;
-use crate::status;
 
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 /// Removes a crawl, or one of its queues, with all that is known of it; says how many URLs that were.
 pub(crate) async fn remove(shared: &Shared, crawl: &str, key: Option<&str>) -> Result<u64, Status> {
     let removed = shared.frontier.remove(names::crawl(crawl), key, shared.now()).await;
-    Ok(status::or_none(removed)?.unwrap_or_default())
+    Ok(shared.or_none(removed)?.unwrap_or_default())
 }
 
 /// `PurgeURLs`: removes what was created so many days ago, whatever has become of it; the queues stay.
@@ -30,7 +29,7 @@ pub(crate) async fn purge(shared: &Shared, params: PurgeUrlParams) -> Result<u64
     let mut removed = 0;
     loop {
         let answer = shared.frontier.purge(&purge, shared.now()).await;
-        let Some(purged) = status::or_none(answer)? else { return Ok(removed) };
+        let Some(purged) = shared.or_none(answer)? else { return Ok(removed) };
         removed += purged.removed;
         match purged.next {
             Some(next) => purge.after = Some(next),

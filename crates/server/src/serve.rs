@@ -50,6 +50,9 @@ pub enum Error {
     /// Connections cannot be served.
     #[error("connections cannot be served")]
     Transport(#[source] tonic::transport::Error),
+    /// The queue has become one that this program cannot use: why, and what to do.
+    #[error("{0}")]
+    Unfit(String),
 }
 
 /// How a server behaves.
@@ -109,7 +112,7 @@ impl Server {
         self.shared.metrics.clone()
     }
 
-    /// Serves until it is told to stop. Then it takes nothing more in, acknowledges what has arrived or says that it
+    /// Serves until it is told to stop, or the queue has become one that it cannot use. Then it takes nothing more in, acknowledges what has arrived or says that it
     /// failed, and ends; clients that do not let it end are left. What they have not taken is given back, if the queue
     /// can be reached within the time there is.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
@@ -123,7 +126,10 @@ impl Server {
         let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
         shared.metrics.is_ready.store(true, Ordering::Relaxed);
         let stop = async {
-            stop.await;
+            tokio::select! {
+                () = stop => {}
+                _ = shared.unfit.wait() => {}
+            }
             shared.metrics.is_ready.store(false, Ordering::Relaxed);
             is_ending(&health).await;
         };
@@ -134,7 +140,10 @@ impl Server {
         if tokio::time::timeout(GRACE, shared.tasks.wait()).await.is_err() {
             (shared.options.complain)(&LEFT_LEASED);
         }
-        served
+        match shared.unfit.get() {
+            Some(why) => Err(Error::Unfit(why.clone())),
+            None => served,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What all calls share: the queue, the time, the figures, and whether the server is being stopped.
 
 use std::collections::HashSet;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,15 @@ use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{Discovery, Put};
 use forager_frontier::{Error, Frontier, Result};
 use jiff::Timestamp;
+use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tonic::Status;
 
 use crate::limits::{LAST_ANSWER, MAX_COLLECTIONS};
 use crate::metrics::Metrics;
 use crate::serve::Options;
+use crate::status;
 use crate::unsent::Unsent;
 
 /// What time it is.
@@ -51,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) unacked: AtomicUsize,
     /// When who runs the server was last told that the queue could not answer.
     complained: Mutex<Option<Instant>>,
+    /// Set when a call has met a queue that this program cannot use any more: why.
+    pub(crate) unfit: SetOnce<String>,
     /// Collections that were there when last looked at.
     known: RwLock<HashSet<String>>,
 }
@@ -68,6 +73,7 @@ impl Shared {
             unsent: Unsent::default(),
             unacked: AtomicUsize::new(0),
             complained: Mutex::default(),
+            unfit: SetOnce::new(),
             known: RwLock::default(),
         }
     }
@@ -76,14 +82,45 @@ impl Shared {
         (self.clock)()
     }
 
+    /// The status of a call that the queue could not answer.
+    pub(crate) fn status(&self, error: &Error) -> Status {
+        self.learn(error);
+        status::of(error)
+    }
+
+    /// The answer of the queue, where nothing there of this name is the same as nothing in it.
+    pub(crate) fn or_none<T>(&self, answer: Result<T>) -> std::result::Result<Option<T>, Status> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.status(&error)),
+        }
+    }
+
     /// The queue could not answer. Who runs the server is told, but not for each of thousands of calls.
     pub(crate) fn failed(&self, error: &Error) {
         self.metrics.failed();
+        if self.learn(error) {
+            return; // the server ends by it, and says so then
+        }
         let mut last = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_none_or(|last| last.elapsed() >= COMPLAIN_EVERY) {
             *last = Some(Instant::now());
             (self.options.complain)(error);
         }
+    }
+
+    /// Whether an error means that the queue cannot be served any more, such as one whose schema was changed. The
+    /// first such error ends the server.
+    fn learn(&self, error: &Error) -> bool {
+        let is_unfit = matches!(error, Error::Unfit { .. });
+        if is_unfit {
+            // Before the caller has its answer, so that whoever looks then does not see a server that is well.
+            self.metrics.is_ready.store(false, Ordering::Relaxed);
+            // Those that come later say nothing new.
+            let _ = self.unfit.set(error.to_string());
+        }
+        is_unfit
     }
 
     /// Takes in what clients say of URLs, as long as there is time. When the server is stopped, it does not wait for a

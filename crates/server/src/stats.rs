@@ -9,14 +9,13 @@ use crate::limits::MAX_QUEUES_LISTED;
 use crate::names;
 use crate::proto::{Pagination, QueueList, QueueWithinCrawlParams, Stats};
 use crate::shared::Shared;
-use crate::status;
 
 /// How many queues are listed of a client that does not say.
 const PAGE: u32 = 100;
 
 /// `ListCrawls`: those that have a queue.
 pub(crate) async fn crawls(shared: &Shared) -> Result<Vec<String>, Status> {
-    let stats = shared.frontier.stats(None, shared.now()).await.map_err(|error| status::of(&error))?;
+    let stats = shared.frontier.stats(None, shared.now()).await.map_err(|error| shared.status(&error))?;
     Ok(stats.into_iter().filter(|stats| stats.hosts > 0).map(|stats| stats.collection).collect())
 }
 
@@ -31,7 +30,7 @@ pub(crate) async fn queues(shared: &Shared, params: Pagination) -> Result<QueueL
         limit: usize::try_from(size).unwrap_or(usize::MAX).min(MAX_QUEUES_LISTED),
         ..HostFilter::default()
     };
-    let hosts = status::or_none(shared.frontier.hosts(&filter, shared.now()).await)?.unwrap_or_default();
+    let hosts = shared.or_none(shared.frontier.hosts(&filter, shared.now()).await)?.unwrap_or_default();
     let values: Vec<String> = hosts.into_iter().map(|host| host.host).collect();
     let size = u32::try_from(values.len()).unwrap_or(u32::MAX);
     Ok(QueueList { values, total: 0, start: params.start, size, crawl_id: crawl })
@@ -51,12 +50,12 @@ pub(crate) async fn stats(shared: &Shared, params: QueueWithinCrawlParams) -> Re
 pub(crate) async fn queue(shared: &Shared, crawl: &str, key: &str) -> Result<Option<HostView>, Status> {
     let (collection, key) = (Some(crawl.to_owned()), Some(key.to_owned()));
     let filter = HostFilter { collection, key, limit: 1, ..HostFilter::default() };
-    let hosts = status::or_none(shared.frontier.hosts(&filter, shared.now()).await)?;
+    let hosts = shared.or_none(shared.frontier.hosts(&filter, shared.now()).await)?;
     Ok(hosts.and_then(|mut hosts| hosts.pop()))
 }
 
 async fn of_crawl(shared: &Shared, crawl: &str) -> Result<Option<Stats>, Status> {
-    let stats = status::or_none(shared.frontier.stats(Some(crawl), shared.now()).await)?;
+    let stats = shared.or_none(shared.frontier.stats(Some(crawl), shared.now()).await)?;
     let stats = stats.and_then(|mut stats| stats.pop());
     Ok(stats.map(|of| Stats {
         size: of.queued + of.in_flight,

@@ -10,19 +10,13 @@ pub(crate) fn of(error: &Error) -> Status {
         Error::Configuration(_) => Status::invalid_argument(words),
         Error::NotFound { .. } => Status::not_found(words),
         Error::Exists { .. } => Status::already_exists(words),
-        Error::Locked { .. } | Error::Storage { .. } | Error::Database { .. } | Error::Stopped { .. } => {
-            Status::unavailable(words)
-        }
-        Error::Unfit { .. } | Error::NewerFormat { .. } | Error::Damaged { .. } => Status::internal(words),
-    }
-}
-
-/// The answer of the queue, where nothing there of this name is the same as nothing in it.
-pub(crate) fn or_none<T>(answer: forager_frontier::Result<T>) -> Result<Option<T>, Status> {
-    match answer {
-        Ok(answer) => Ok(Some(answer)),
-        Err(Error::NotFound { .. }) => Ok(None),
-        Err(error) => Err(of(&error)),
+        // The server ends by one that is unfit: what was asked may be asked again, of this one or another.
+        Error::Locked { .. }
+        | Error::Storage { .. }
+        | Error::Database { .. }
+        | Error::Stopped { .. }
+        | Error::Unfit { .. } => Status::unavailable(words),
+        Error::NewerFormat { .. } | Error::Damaged { .. } => Status::internal(words),
     }
 }
 

@@ -11,7 +11,7 @@ use common::*;
 use forager_frontier::{Memory, Settings};
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
-use forager_server::proto::{Empty, GetParams, UrlItem};
+use forager_server::proto::{Empty, GetParams, Local, UrlItem};
 use forager_server::{Options, Server, Tls, export};
 use futures_util::stream;
 use jiff::Timestamp;
@@ -325,6 +325,24 @@ async fn who_is_ending_is_not_ready() {
     world.stop();
     world.ended().await;
     assert!(asked(address, "/readyz").await.starts_with("HTTP/1.1 503"));
+}
+
+/// Nobody tells it to stop: a call finds out that the schema is not the one that it knows.
+#[tokio::test]
+async fn one_whose_queue_cannot_be_used_any_more_is_not_ready_and_ends() {
+    let mut world = World::in_a_database().await;
+    world.good(vec![found(info("http://a.example/"))]).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(export(listener, world.metrics.clone(), std::future::pending()));
+    assert!(asked(address, "/readyz").await.starts_with("HTTP/1.1 200"));
+    let tables = world.tables.as_ref().unwrap();
+    tables.migrate(tables.newest() - 1).await.unwrap();
+    let refused = world.client.get_active(Local::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    assert!(asked(address, "/readyz").await.starts_with("HTTP/1.1 503"));
+    let ended = world.outcome().await.unwrap_err();
+    assert_eq!(ended.to_string(), refused.message(), "it is told why");
 }
 
 #[tokio::test]

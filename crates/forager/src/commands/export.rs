@@ -13,6 +13,7 @@ use forager_frontier::host::{HostSettings, Learned};
 use forager_frontier::verbs::{HostFilter, HostView, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::catalog::entries;
 use super::history::{self, Owners};
@@ -24,6 +25,7 @@ use crate::input::MAX_LINE_BYTES;
 use crate::names::in_camel_case;
 use crate::output::Output;
 use crate::progress;
+use crate::runtime;
 use crate::store::{self, Missing, Store};
 
 /// What an export is written as.
@@ -246,6 +248,7 @@ impl Target {
         let mut part = path.clone().into_os_string();
         part.push(format!(".{}.part", std::process::id()));
         let part = PathBuf::from(part);
+        remove_when_stopped(part.clone())?;
         let file = File::create_new(&part).with_context(|| failed(&part))?;
         let writer = BufWriter::new(Box::new(file.try_clone()?) as Box<dyn Write>);
         Ok(Self { writer, file: Some((file, part, path)) })
@@ -272,6 +275,24 @@ impl Drop for Target {
             let _ = std::fs::remove_file(part);
         }
     }
+}
+
+/// Has Ctrl-C and SIGTERM remove a file that is not complete before they end the process.
+fn remove_when_stopped(part: PathBuf) -> anyhow::Result<()> {
+    let listening = async { Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)) };
+    let listening: io::Result<_> = runtime::wait(listening)?;
+    let (mut interrupt, mut terminate) = listening.context("cannot wait for Ctrl-C")?;
+    runtime::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        progress::finish();
+        // One that has just been completed has its own name already.
+        let _ = std::fs::remove_file(part);
+        std::process::exit(i32::from(Outcome::Interrupted.status()));
+    })?;
+    Ok(())
 }
 
 const CANNOT_WRITE: &str = "cannot write the export";

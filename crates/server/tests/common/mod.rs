@@ -17,7 +17,7 @@ use forager_server::proto::{
     AckMessage, AnyCrawlId, BatchAck, DiscoveredBatch, DiscoveredUrlItem, GetParams, KnownUrlItem,
     ListUrlParams, QueueWithinCrawlParams, Stats, StringList, UrlInfo, UrlItem, UrlStatusRequest,
 };
-use forager_server::{Metrics, Options, Server};
+use forager_server::{Error, Metrics, Options, Server};
 use futures_util::stream;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
@@ -53,7 +53,9 @@ pub(crate) struct World {
     pub(crate) address: String,
     now: Arc<AtomicU32>,
     stop: Option<oneshot::Sender<()>>,
-    serving: Option<JoinHandle<()>>,
+    serving: Option<JoinHandle<Result<(), Error>>>,
+    /// The schema that the queue lies in, if it does in one.
+    pub(crate) tables: Option<PostgresSchema>,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -86,7 +88,8 @@ impl World {
         let tables = PostgresSchema::connect(&url, options.clone()).unwrap();
         tables.migrate(tables.newest()).await.unwrap();
         let store = Postgres::connect(&url, Settings::default(), options).await.unwrap();
-        Self::over(Arc::new(store), Options::default(), None).await
+        let world = Self::over(Arc::new(store), Options::default(), None).await;
+        Self { tables: Some(tables), ..world }
     }
 
     async fn over(frontier: Arc<dyn Frontier>, options: Options, folder: Option<tempfile::TempDir>) -> Self {
@@ -101,10 +104,10 @@ impl World {
         let stopped = async {
             let _ = stopped.await;
         };
-        let serving = tokio::spawn(async move { server.run(listener, stopped).await.unwrap() });
+        let serving = tokio::spawn(async move { server.run(listener, stopped).await });
         let client = UrlFrontierClient::connect(address.clone()).await.unwrap();
         let (stop, serving) = (Some(stop), Some(serving));
-        Self { client, frontier, metrics, address, now, stop, serving, _folder: folder }
+        Self { client, frontier, metrics, address, now, stop, serving, tables: None, _folder: folder }
     }
 
     /// Asks the server to end.
@@ -112,9 +115,14 @@ impl World {
         self.stop.take().unwrap().send(()).unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits for its end, in good order.
     pub(crate) async fn ended(&mut self) {
-        self.serving.take().unwrap().await.unwrap();
+        self.outcome().await.unwrap();
+    }
+
+    /// Waits for its end, whatever comes of it.
+    pub(crate) async fn outcome(&mut self) -> Result<(), Error> {
+        self.serving.take().unwrap().await.unwrap()
     }
 
     pub(crate) fn now(&self) -> u32 {

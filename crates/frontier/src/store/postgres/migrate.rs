@@ -62,7 +62,7 @@ pub struct Applied {
     pub version: i32,
     /// What it is about.
     pub name: String,
-    /// When, as the database says it.
+    /// When, by the clock of the database: RFC 3339, in UTC.
     pub at: String,
 }
 
@@ -103,7 +103,9 @@ impl Shared {
 
     /// The steps that the database has taken.
     pub(super) async fn applied(&self) -> Result<Vec<Applied>> {
-        const APPLIED: &str = "SELECT version, name, at::text FROM @migrations ORDER BY version";
+        // Not as text: that hangs on the settings of the role.
+        const APPLIED: &str = "SELECT version, name, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
+            FROM @migrations ORDER BY version";
         let session = self.session().await.map_err(to_error)?;
         let read = async {
             if !self.is_there(&session).await?.1 {

@@ -1,6 +1,69 @@
 DROP FUNCTION web_address(text);
 ALTER FUNCTION plain_address(text) RENAME TO web_address;
 COMMENT ON FUNCTION web_address(text) IS 'What a URL is requested as, what it is known by, its host with and without its port, and its path with its query; nothing where it is none, or not one that SQL can read';
+CREATE OR REPLACE FUNCTION find_page(collection integer, seed_url text, address text) RETURNS integer
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    wanted record := web_address(address);
+    answer integer := first_page(collection, wanted.host,
+        ARRAY['https://' || wanted.authority || wanted.path, 'http://' || wanted.authority || wanted.path]);
+BEGIN
+    IF answer IS NOT NULL OR wanted.host IS NULL OR wanted.authority <> wanted.host THEN
+        RETURN answer;
+    END IF;
+    -- A host without its port means those that the job is at.
+    RETURN first_page(collection, wanted.host, (SELECT array_agg(w.scheme || a.authority || wanted.path ORDER BY s.number, w.scheme DESC)
+        FROM catalog_rows c
+        JOIN catalog_rows s ON s.kind = 2 AND (s.body -> 'seed' -> 'profiles')::jsonb ? (c.body -> 'spec' ->> 'id')
+            AND strpos(lower(s.body -> 'seed' ->> 'url'), wanted.host) > 0
+        JOIN LATERAL web_address(s.body -> 'seed' ->> 'url') a ON a.host = wanted.host
+        CROSS JOIN (VALUES ('https://'), ('http://')) w (scheme)
+        WHERE c.kind = 0 AND c.number = find_page.collection));
+END $$;
+CREATE OR REPLACE FUNCTION page_is_added() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    domain  text := (SELECT d.name FROM domains d WHERE d.id = NEW.domain_id);
+    address record := web_address('http://' || domain || NEW.path);
+BEGIN
+    IF domain IS NULL THEN
+        RAISE EXCEPTION 'there is no domain %', coalesce(NEW.domain_id::text, 'NULL') USING ERRCODE = 'foreign_key_violation';
+    END IF;
+    IF address.path IS NULL OR NEW.path !~ '^/' THEN
+        RAISE EXCEPTION '% is not a path', quote_nullable(NEW.path) USING ERRCODE = 'check_violation', HINT = 'it begins with a /';
+    END IF;
+    IF NEW.priority_score NOT BETWEEN 0 AND 1 THEN
+        RAISE EXCEPTION 'priority_score is % and has to be from 0 to 1', NEW.priority_score USING ERRCODE = 'check_violation';
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(calls_lock());
+    INSERT INTO loose_pages AS l (id, host, path, target, priority) VALUES (nextval('entry_numbers')::integer, NEW.domain_id,
+            address.path, substr(address.url, length('http://' || domain) + 1),
+            CASE WHEN address.path = '/' THEN 1000 ELSE coalesce((NEW.priority_score * 1000)::integer, 0) END)
+        ON CONFLICT (host, path) DO UPDATE SET priority = greatest(l.priority, excluded.priority)
+        RETURNING l.id INTO NEW.id;
+    SELECT p.* INTO NEW FROM pages p WHERE p.id = NEW.id;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE FUNCTION see_page(page integer, source_type text, source integer, source_page text) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    target record := look_up(page);
+    origin record;
+    worth  integer;
+BEGIN
+    IF target.host IS NULL OR target.status = 'cancelled' OR (target.job IS NULL AND NOT EXISTS
+            (SELECT 1 FROM jobs j WHERE j.status <> 'cancelled' AND j.domain_id = target.host)) THEN
+        RETURN;
+    END IF;
+    PERFORM hold_host(target.host);
+    origin := look_up(source);
+    worth := found_priority(target.path = '/', source_type,
+        CASE WHEN domain_of(origin.name) = domain_of(target.name) THEN origin.priority END, origin.path = '/');
+    IF target.job IS NULL THEN
+        UPDATE loose_pages l SET priority = greatest(l.priority, worth) WHERE l.id = page;
+    ELSE
+        PERFORM raise_entry(page, target.mode, worth, CASE WHEN source_type IN ('link', 'header') THEN source_page END);
+    END IF;
+END $$;
 CREATE OR REPLACE FUNCTION domain_is_added() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     address record := web_address('http://' || NEW.name || '/');

@@ -1,4 +1,5 @@
--- A dot behind the name of a host only says that the name is whole: the host is the same, and is known without it. Pages stay as they are written.
+-- A dot behind the name of a host only says that the name is whole: the host is the same, and is known without it. Pages stay as they are written,
+-- and are told apart by that: where a source is looked for, and where it is asked whether it is on the same domain.
 -- Names that are written as xn-- stand for others in other scripts, and not every such text does. Which do is a table of its own, which SQL does
 -- not have: it takes those that the queue knows, for Forager has judged them.
 -- And a queue whose ready pages are deleted waits no longer than the first of the others is due.
@@ -26,7 +27,7 @@ CREATE OR REPLACE FUNCTION domain_is_added() RETURNS trigger LANGUAGE plpgsql SE
 DECLARE
     address record := web_address('http://' || NEW.name || '/');
 BEGIN
-    IF address.host IS NULL OR address.identity <> 'http://' || address.host || '/' THEN
+    IF address.host IS NULL OR address.identity NOT IN ('http://' || address.host || '/', 'http://' || address.host || './') THEN
         RAISE EXCEPTION '% is not the name of a host that SQL can read', quote_nullable(NEW.name) USING ERRCODE = 'check_violation',
             HINT = 'give a name such as example.org, without scheme, port and path; the first page at a name in another script, or at an IPv6 address, is added with `forager discover`';
     END IF;
@@ -36,6 +37,81 @@ BEGIN
         ON CONFLICT (key, owner) DO NOTHING;
     SELECT h.id, h.key INTO NEW.id, NEW.name FROM hosts h WHERE h.key = address.host AND h.owner = -1;
     RETURN NEW;
+END $$;
+
+CREATE OR REPLACE FUNCTION page_is_added() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    domain  text := (SELECT d.name FROM domains d WHERE d.id = NEW.domain_id);
+    address record := web_address('http://' || domain || NEW.path);
+BEGIN
+    IF domain IS NULL THEN
+        RAISE EXCEPTION 'there is no domain %', coalesce(NEW.domain_id::text, 'NULL') USING ERRCODE = 'foreign_key_violation';
+    END IF;
+    IF (web_address('http://' || domain || '/')).host IS NULL THEN
+        RAISE EXCEPTION '% is not a host that SQL can read', quote_literal(domain) USING ERRCODE = 'feature_not_supported',
+            HINT = 'add its pages with `forager discover`';
+    END IF;
+    IF address.path IS NULL OR NEW.path !~ '^/' THEN
+        RAISE EXCEPTION '% is not a path', quote_nullable(NEW.path) USING ERRCODE = 'check_violation', HINT = 'it begins with a /';
+    END IF;
+    IF NEW.priority_score NOT BETWEEN 0 AND 1 THEN
+        RAISE EXCEPTION 'priority_score is % and has to be from 0 to 1', NEW.priority_score USING ERRCODE = 'check_violation';
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(calls_lock());
+    INSERT INTO loose_pages AS l (id, host, path, target, priority) VALUES (nextval('entry_numbers')::integer, NEW.domain_id,
+            address.path, substr(address.url, length('http://' || domain) + 1),
+            CASE WHEN address.path = '/' THEN 1000 ELSE coalesce((NEW.priority_score * 1000)::integer, 0) END)
+        ON CONFLICT (host, path) DO UPDATE SET priority = greatest(l.priority, excluded.priority)
+        RETURNING l.id INTO NEW.id;
+    SELECT p.* INTO NEW FROM pages p WHERE p.id = NEW.id;
+    RETURN NEW;
+END $$;
+
+CREATE OR REPLACE FUNCTION find_page(collection integer, seed_url text, address text) RETURNS integer
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    wanted record := web_address(address);
+    written text := (plain_address(address)).host;
+    answer integer := first_page(collection, wanted.host,
+        ARRAY['https://' || wanted.authority || wanted.path, 'http://' || wanted.authority || wanted.path]);
+BEGIN
+    IF answer IS NOT NULL OR wanted.host IS NULL OR wanted.authority <> written THEN
+        RETURN answer;
+    END IF;
+    -- A host without its port means those that the job is at. With and without a dot behind its name, these are two pages.
+    RETURN first_page(collection, wanted.host, (SELECT array_agg(w.scheme || a.authority || wanted.path ORDER BY s.number, w.scheme DESC)
+        FROM catalog_rows c
+        JOIN catalog_rows s ON s.kind = 2 AND (s.body -> 'seed' -> 'profiles')::jsonb ? (c.body -> 'spec' ->> 'id')
+            AND strpos(lower(s.body -> 'seed' ->> 'url'), wanted.host) > 0
+        JOIN LATERAL plain_address(s.body -> 'seed' ->> 'url') a ON a.host = written
+        CROSS JOIN (VALUES ('https://'), ('http://')) w (scheme)
+        WHERE c.kind = 0 AND c.number = find_page.collection));
+END $$;
+
+CREATE OR REPLACE FUNCTION see_page(page integer, source_type text, source integer, source_page text) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    target record := look_up(page);
+    origin record;
+    worth  integer;
+    is_near boolean;
+BEGIN
+    IF target.host IS NULL OR target.status = 'cancelled' OR (target.job IS NULL AND NOT EXISTS
+            (SELECT 1 FROM jobs j WHERE j.status <> 'cancelled' AND j.domain_id = target.host)) THEN
+        RETURN;
+    END IF;
+    PERFORM hold_host(target.host);
+    origin := look_up(source);
+    -- A page that no job has is at the name of its host.
+    is_near := domain_of(coalesce(regexp_replace(split_part(origin.address, '/', 1), ':[0-9]*$', ''), origin.name))
+        = domain_of(coalesce(regexp_replace(split_part(target.address, '/', 1), ':[0-9]*$', ''), target.name));
+    worth := found_priority(target.path = '/', source_type,
+        CASE WHEN is_near THEN origin.priority END, origin.path = '/');
+    IF target.job IS NULL THEN
+        UPDATE loose_pages l SET priority = greatest(l.priority, worth) WHERE l.id = page;
+    ELSE
+        PERFORM raise_entry(page, target.mode, worth, CASE WHEN source_type IN ('link', 'header') THEN source_page END);
+    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION count_noted() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
