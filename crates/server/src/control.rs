@@ -43,7 +43,7 @@ pub(crate) async fn block(shared: &Shared, params: BlockQueueParams) -> Result<(
 /// `SetCrawlLimit`. The one call that complains of a queue that is not there.
 pub(crate) async fn set_limit(shared: &Shared, params: CrawlLimitParams) -> Result<(), Status> {
     let limit = Some(u64::from(params.limit)).filter(|limit| *limit > 0);
-    let complaint = format!("there is no queue {:?}", params.key);
+    let complaint = format!("there is no queue {}", status::quoted(&params.key));
     let set = set(shared, params.key, &params.crawl_id, Setting::FetchLimit(limit)).await?;
     set.map(drop).ok_or_else(|| Status::unknown(complaint))
 }

@@ -25,7 +25,8 @@ pub(crate) async fn status(shared: &Shared, request: UrlStatusRequest) -> Result
         key => key,
     };
     if key.is_empty() {
-        return Err(Status::invalid_argument(format!("{:?} has no host to take for its queue", request.url)));
+        let words = format!("{} has no host to take for its queue", status::quoted(&request.url));
+        return Err(Status::invalid_argument(words));
     }
     // Where profiles decide, a URL may be written in other ways than it is kept.
     let is_derived = request.key.is_empty();
@@ -33,7 +34,7 @@ pub(crate) async fn status(shared: &Shared, request: UrlStatusRequest) -> Result
     let key = Some(key).filter(|_| is_plain || !is_derived);
     let found = shared.frontier.entry(crawl, key, &request.url, shared.now()).await;
     let entry = status::or_none(found)?.flatten();
-    entry.map(item).ok_or_else(|| Status::not_found(format!("{:?} is not known", request.url)))
+    entry.map(item).ok_or_else(|| Status::not_found(format!("{} is not known", status::quoted(&request.url))))
 }
 
 /// `ListURLs`: page after page, as fast as the client reads.
