@@ -199,3 +199,14 @@ async fn it_serves_where_nobody_reads_that_it_has_started() {
     assert!(std::process::Command::new("kill").arg(server.0.id().to_string()).status().unwrap().success());
     assert_eq!(server.0.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_server_is_measured_by_its_name_and_port() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue, &[]);
+    let address = format!("127.0.0.1:{}", server.port);
+    let ran = common::run(&["bench", "urlfrontier", &address, "--urls", "100", "--queues", "20"], "");
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.stdout.contains("perSecond"), "{ran:?}");
+    assert_eq!(server.stop(), (0, String::new()));
+}
