@@ -100,7 +100,7 @@ impl Shared {
     }
 
     /// Takes in what clients say of URLs. Collections that are not there yet are made: plain ones, in which the
-    /// clients decide.
+    /// clients decide, unless there are profiles for them.
     async fn put(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
         self.make_collections(puts).await?;
         let mut told = self.frontier.put(puts, self.now()).await?;
@@ -140,7 +140,9 @@ impl Shared {
             if catalog.rows().collections.len() >= MAX_COLLECTIONS {
                 return Ok(()); // not known, so that the queue turns its items away
             }
-            let change = Change::AddCollection(CollectionSpec::new(name, Kind::Plain));
+            let has_profiles = catalog.rows().profiles.iter().any(|profile| profile.collection == name);
+            let kind = if has_profiles { Kind::Planned } else { Kind::Plain };
+            let change = Change::AddCollection(CollectionSpec::new(name, kind));
             match self.frontier.configure(&[change], self.now()).await {
                 Ok(()) | Err(Error::Exists { .. }) => {}
                 Err(error) => return Err(error),

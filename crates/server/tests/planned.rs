@@ -32,6 +32,7 @@ on_every_store![
     stats_of_a_queue_are_those_of_its_crawl,
     a_url_is_found_however_it_is_written,
     what_is_deleted_is_gone_and_the_profiles_stay,
+    a_collection_that_profiles_wait_for_is_planned,
 ];
 
 /// A collection `news` with one profile, whose seed is queued.
@@ -251,4 +252,14 @@ async fn what_is_deleted_is_gone_and_the_profiles_stay(mut world: World) {
     let crawl = DeleteCrawlMessage { value: "news".into(), local: false };
     assert_eq!(world.client.delete_crawl(crawl).await.unwrap().into_inner().value, 1);
     world.good(vec![found(page(sport))]).await;
+}
+
+/// Somebody removed it, and a client comes before it is added again.
+async fn a_collection_that_profiles_wait_for_is_planned(mut world: World) {
+    news(&mut world).await;
+    let now = Timestamp::from_second(world.now().into()).unwrap();
+    world.frontier.configure(&[Change::RemoveCollection("news".into())], now).await.unwrap();
+    let items =
+        vec![found(page("https://www.paper.example/sport")), found(page("https://elsewhere.example/"))];
+    assert_eq!(world.put(items).await, [Ok, Skipped]);
 }
