@@ -58,7 +58,7 @@ async fn set(
     let collection = names::crawl(crawl);
     let is_plain = shared.is_plain(collection).await.map_err(|error| status::of(&error))?;
     let change = HostChange {
-        key,
+        key: shared.queue_key(collection, key).await.map_err(|error| status::of(&error))?,
         collection: is_plain.then(|| collection.to_owned()),
         sets: vec![setting],
         only_known: true,

@@ -31,8 +31,12 @@ pub(crate) async fn status(shared: &Shared, request: UrlStatusRequest) -> Result
     // Where profiles decide, a URL may be written in other ways than it is kept.
     let is_derived = request.key.is_empty();
     let is_plain = shared.is_plain(crawl).await.map_err(|error| status::of(&error))?;
-    let key = Some(key).filter(|_| is_plain || !is_derived);
-    let found = shared.frontier.entry(crawl, key, &request.url, shared.now()).await;
+    let key = if is_plain || !is_derived {
+        Some(shared.queue_key(crawl, key.to_owned()).await.map_err(|error| status::of(&error))?)
+    } else {
+        None
+    };
+    let found = shared.frontier.entry(crawl, key.as_deref(), &request.url, shared.now()).await;
     let entry = status::or_none(found)?.flatten();
     entry.map(item).ok_or_else(|| Status::not_found(format!("{} is not known", status::quoted(&request.url))))
 }

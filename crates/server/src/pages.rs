@@ -47,6 +47,10 @@ impl Pages {
         if self.is_over {
             return Ok(None);
         }
+        if let (Some(crawl), Some(key)) = (&self.filter.collection, self.filter.host.take()) {
+            let key = self.shared.queue_key(crawl, key).await.map_err(|error| status::of(&error))?;
+            self.filter.host = Some(key);
+        }
         let answer = self.shared.frontier.list(&self.filter, self.shared.now()).await;
         let Some(page) = status::or_none(answer)? else { return Ok(None) };
         self.is_over = page.next.is_none();

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use forager_core::url::named_host_key;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{Discovery, Put};
 use forager_frontier::{Error, Frontier, Result};
@@ -123,6 +124,14 @@ impl Shared {
     pub(crate) async fn is_plain(&self, collection: &str) -> Result<bool> {
         let catalog = self.frontier.catalog().await?;
         Ok(catalog.collection(collection).is_none_or(|row| row.spec.kind == Kind::Plain))
+    }
+
+    /// The queue that a client means by a key. Where profiles decide it is a host, however that is written.
+    pub(crate) async fn queue_key(&self, collection: &str, key: String) -> Result<String> {
+        match named_host_key(&key).filter(|host| *host != key) {
+            Some(host) if !self.is_plain(collection).await? => Ok(host),
+            _ => Ok(key),
+        }
     }
 
     async fn make_collections(&self, puts: &[Put]) -> Result<()> {
