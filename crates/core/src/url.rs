@@ -394,6 +394,22 @@ pub fn host_key(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
+/// The politeness unit that somebody means by a host, however it is written: in lower case, in the letters that are sent,
+/// and without a final dot. None if it is more, or less, than a host.
+///
+/// ```
+/// # use forager_core::url::named_host_key;
+/// assert_eq!(named_host_key("WWW.Bücher.example."), Some("www.xn--bcher-kva.example".to_owned()));
+/// assert_eq!(named_host_key("example.org/path"), None);
+/// ```
+pub fn named_host_key(host: &str) -> Option<String> {
+    let is_address = host.starts_with('[');
+    if host.contains(['/', '\\', '?', '#', '@']) || (host.contains(':') && !is_address) {
+        return None;
+    }
+    FetchUrl::parse(&format!("http://{host}/")).ok().map(|url| url.host_key().to_owned())
+}
+
 /// A URL as it is written, whether it can be parsed or not, but without a name and password in it.
 ///
 /// ```

@@ -166,3 +166,47 @@ fn the_example_of_its_help_is_what_it_prints() {
     assert_eq!(server.line.trim_end().rsplit_once(' ').unwrap().0, shown.rsplit_once(' ').unwrap().0);
     server.stop();
 }
+
+/// A process that ends with its test, also where that fails.
+struct Mortal(std::process::Child);
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whoever started it may have left: its clients have not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_serves_where_nobody_reads_that_it_has_started() {
+    let queue = Queue::nowhere();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = queue.command(&["serve", "--port", &free.to_string()]);
+    let mut server = Mortal(command.stdout(writer).spawn().unwrap());
+    let address = format!("http://127.0.0.1:{free}");
+    let mut client = loop {
+        match UrlFrontierClient::connect(address.clone()).await {
+            Ok(client) => break client,
+            Err(_) => assert_eq!(server.0.try_wait().unwrap(), None, "it has ended"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
+    put(&mut client, vec![found(info("http://a.example/", ""))]).await;
+    drop(client);
+    assert!(std::process::Command::new("kill").arg(server.0.id().to_string()).status().unwrap().success());
+    assert_eq!(server.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_server_is_measured_by_its_name_and_port() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue, &[]);
+    let address = format!("127.0.0.1:{}", server.port);
+    let ran = common::run(&["bench", "urlfrontier", &address, "--urls", "100", "--queues", "20"], "");
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.stdout.contains("perSecond"), "{ran:?}");
+    assert_eq!(server.stop(), (0, String::new()));
+}

@@ -231,3 +231,30 @@ async fn what_clients_set_for_all_queues_holds_for_commands() {
     assert!(told.contains("waits 1h between two hand-outs"), "{told}");
     assert!(told.contains("closed by delay between fetches"), "{told}");
 }
+
+/// Whoever gives profiles to a collection that a client was the first to name is told that they would have no say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn profiles_for_what_a_client_made_are_refused() {
+    let queue = Queue::nowhere();
+    let server = serve(&queue);
+    let mut client = server.client().await;
+    put(&mut client, vec![found(of_spider("http://a.example/", ""))]).await;
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+
+    let config = format!(
+        "[[collections]]\nid = \"{IN}\"\n\n[[profiles]]\nid = \"daily\"\ncollection = \"{IN}\"\n\n\
+         [[seeds]]\nurl = \"http://a.example/\"\nprofiles = [\"daily\"]\n"
+    );
+    std::fs::write(queue.folder().join("forager.toml"), config).unwrap();
+    let add = ["profile", "add", "daily", "--collection", IN];
+    for args in [&["apply", "--config", "forager.toml"][..], &add] {
+        let ran = run_command(&mut queue.command(args), "");
+        assert_ne!(ran.status, 0, "{args:?}: {ran:?}");
+        assert!(ran.stderr.contains("is plain") && ran.stderr.contains("collection remove"), "{ran:?}");
+        assert_eq!(rows(&queue, &["profile", "list"]), [Value::Null; 0], "{args:?}");
+    }
+    rows(&queue, &["collection", "remove", IN, "--yes"]);
+    rows(&queue, &["apply", "--config", "forager.toml"]);
+    assert_eq!(texts(&rows(&queue, &["collection", "list"]), "kind"), ["planned"]);
+}

@@ -24,7 +24,7 @@ pub enum Kind {
     #[default]
     Planned,
     /// Its clients: URLs and queue keys are kept as they come, and so are the dates; politeness is
-    /// the collection's own.
+    /// the collection's own. It has no profiles.
     Plain,
 }
 
@@ -325,7 +325,7 @@ impl Draft {
             Change::AddCollection(spec) => self.add_collection(spec),
             Change::SetCollection(spec) => {
                 self.collection_mut(&spec.id)?.spec = spec.clone();
-                Ok(())
+                self.check_plain(spec)
             }
             Change::EnableCollection(id, enabled) => {
                 self.collection_mut(id)?.spec.enabled = *enabled;
@@ -343,10 +343,12 @@ impl Draft {
                 if self.rows.profiles.iter().any(|known| known.id == profile.id) {
                     return Err(Error::exists("profile", &profile.id));
                 }
+                self.check_planned(profile)?;
                 self.rows.profiles.push((**profile).clone());
                 Ok(())
             }
             Change::SetProfile(profile) => {
+                self.check_planned(profile)?;
                 *self.profile_mut(&profile.id)? = (**profile).clone();
                 Ok(())
             }
@@ -390,10 +392,36 @@ impl Draft {
         if self.rows.collections.iter().any(|row| row.spec.id == spec.id) {
             return Err(Error::exists("collection", &spec.id));
         }
+        self.check_plain(spec)?;
         let number = CollectionId(self.rows.next_collection);
         self.rows.next_collection += 1;
         self.rows.collections.push(CollectionRow { number, spec: spec.clone(), harvest: 0 });
         Ok(())
+    }
+
+    /// A profile would have no say in a plain collection, and nobody would learn of it.
+    fn check_planned(&self, profile: &Profile) -> Result<()> {
+        let id = &profile.collection;
+        let is_its = |row: &CollectionRow| row.spec.id == *id && row.spec.kind == Kind::Plain;
+        if !self.rows.collections.iter().any(is_its) {
+            return Ok(());
+        }
+        Err(Error::Configuration(format!(
+            "collection {id:?} is plain: its clients decide, and profile {:?} cannot; remove it with \
+             \"forager collection remove --yes\", which takes what its clients put, or choose another name",
+            profile.id
+        )))
+    }
+
+    /// Nor does a collection become plain that has a profile.
+    fn check_plain(&self, spec: &CollectionSpec) -> Result<()> {
+        let of_it = self.rows.profiles.iter().find(|profile| profile.collection == spec.id);
+        let Some(profile) = of_it.filter(|_| spec.kind == Kind::Plain) else { return Ok(()) };
+        Err(Error::Configuration(format!(
+            "collection {:?} has profile {:?}, and cannot be plain; remove that with \"forager profile remove\", \
+             or choose another name",
+            spec.id, profile.id
+        )))
     }
 
     /// A job takes along the profile that was made for it, and the seeds that had no other.

@@ -11,6 +11,7 @@ use crate::names;
 use crate::proto::{Active, BlockQueueParams, CrawlLimitParams, QueueDelayParams};
 use crate::put;
 use crate::shared::Shared;
+use crate::status::quoted;
 
 /// `SetActive`
 pub(crate) async fn set_active(shared: &Shared, active: Active) -> Result<(), Status> {
@@ -42,7 +43,7 @@ pub(crate) async fn block(shared: &Shared, params: BlockQueueParams) -> Result<(
 /// `SetCrawlLimit`. The one call that complains of a queue that is not there.
 pub(crate) async fn set_limit(shared: &Shared, params: CrawlLimitParams) -> Result<(), Status> {
     let limit = Some(u64::from(params.limit)).filter(|limit| *limit > 0);
-    let complaint = format!("there is no queue {:?}", params.key);
+    let complaint = format!("there is no queue {}", quoted(&params.key));
     let set = set(shared, params.key, &params.crawl_id, Setting::FetchLimit(limit)).await?;
     set.map(drop).ok_or_else(|| Status::unknown(complaint))
 }
@@ -57,7 +58,7 @@ async fn set(
     let collection = names::crawl(crawl);
     let is_plain = shared.is_plain(collection).await.map_err(|error| shared.status(&error))?;
     let change = HostChange {
-        key,
+        key: shared.queue_key(collection, key).await?,
         collection: is_plain.then(|| collection.to_owned()),
         sets: vec![setting],
         only_known: true,

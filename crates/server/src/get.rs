@@ -35,7 +35,10 @@ pub(crate) async fn urls(shared: &Arc<Shared>, params: &GetParams) -> Result<Han
 }
 
 async fn lease(shared: &Shared, params: &GetParams) -> Result<Vec<Leased>, Status> {
-    let Some(request) = request(params) else { return Ok(Vec::new()) };
+    let Some(mut request) = request(params) else { return Ok(Vec::new()) };
+    if let (Some(crawl), Some(key)) = (&request.collection, request.host.take()) {
+        request.host = Some(shared.queue_key(crawl, key).await?);
+    }
     if shared.closing.is_cancelled() {
         return Ok(Vec::new());
     }

@@ -12,6 +12,7 @@ use crate::pages::{Pages, item, size};
 use crate::proto::{CountUrlParams, ListUrlParams, UrlItem, UrlStatusRequest};
 use crate::shared::Shared;
 use crate::stats;
+use crate::status::quoted;
 use crate::unsent::Counted;
 
 /// How many URLs are listed for a client that does not say.
@@ -25,15 +26,17 @@ pub(crate) async fn status(shared: &Shared, request: UrlStatusRequest) -> Result
         key => key,
     };
     if key.is_empty() {
-        return Err(Status::invalid_argument(format!("{:?} has no host to take for its queue", request.url)));
+        let words = format!("{} has no host to take for its queue", quoted(&request.url));
+        return Err(Status::invalid_argument(words));
     }
     // Where profiles decide, a URL may be written in other ways than it is kept.
     let is_derived = request.key.is_empty();
     let is_plain = shared.is_plain(crawl).await.map_err(|error| shared.status(&error))?;
-    let key = Some(key).filter(|_| is_plain || !is_derived);
-    let found = shared.frontier.entry(crawl, key, &request.url, shared.now()).await;
+    let key =
+        if is_plain || !is_derived { Some(shared.queue_key(crawl, key.to_owned()).await?) } else { None };
+    let found = shared.frontier.entry(crawl, key.as_deref(), &request.url, shared.now()).await;
     let entry = shared.or_none(found)?.flatten();
-    entry.map(item).ok_or_else(|| Status::not_found(format!("{:?} is not known", request.url)))
+    entry.map(item).ok_or_else(|| Status::not_found(format!("{} is not known", quoted(&request.url))))
 }
 
 /// `ListURLs`: page after page, as fast as the client reads.

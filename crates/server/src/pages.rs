@@ -46,6 +46,10 @@ impl Pages {
         if self.is_over {
             return Ok(None);
         }
+        if let (Some(crawl), Some(key)) = (&self.filter.collection, self.filter.host.take()) {
+            let key = self.shared.queue_key(crawl, key).await?;
+            self.filter.host = Some(key);
+        }
         let answer = self.shared.frontier.list(&self.filter, self.shared.now()).await;
         let Some(page) = self.shared.or_none(answer)? else { return Ok(None) };
         self.is_over = page.next.is_none();

@@ -13,15 +13,22 @@ const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 /// Removes a crawl, or one of its queues, with all that is known of it; says how many URLs that were.
 pub(crate) async fn remove(shared: &Shared, crawl: &str, key: Option<&str>) -> Result<u64, Status> {
-    let removed = shared.frontier.remove(names::crawl(crawl), key, shared.now()).await;
+    let crawl = names::crawl(crawl);
+    let key = match key {
+        Some(key) => Some(shared.queue_key(crawl, key.to_owned()).await?),
+        None => None,
+    };
+    let removed = shared.frontier.remove(crawl, key.as_deref(), shared.now()).await;
     Ok(shared.or_none(removed)?.unwrap_or_default())
 }
 
 /// `PurgeURLs`: removes what was created so many days ago, whatever has become of it; the queues stay.
 pub(crate) async fn purge(shared: &Shared, params: PurgeUrlParams) -> Result<u64, Status> {
+    let crawl = names::crawl(&params.crawl_id);
+    let key = shared.queue_key(crawl, params.key).await?;
     let mut purge = Purge {
-        collection: names::crawl(&params.crawl_id).to_owned(),
-        key: Some(params.key).filter(|key| !key.is_empty()),
+        collection: crawl.to_owned(),
+        key: Some(key).filter(|key| !key.is_empty()),
         before: cut_off(Moment::of(shared.now()), params.days),
         after: None,
         limit: PAGE,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use forager_core::url::named_host_key;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::verbs::{Discovery, Put};
 use forager_frontier::{Error, Frontier, Result};
@@ -137,7 +138,7 @@ impl Shared {
     }
 
     /// Takes in what clients say of URLs. Collections that are not there yet are made: plain ones, in which the
-    /// clients decide.
+    /// clients decide, unless there are profiles for them.
     async fn put(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
         self.make_collections(puts).await?;
         let mut told = self.frontier.put(puts, self.now()).await?;
@@ -162,6 +163,17 @@ impl Shared {
         Ok(catalog.collection(collection).is_none_or(|row| row.spec.kind == Kind::Plain))
     }
 
+    /// The queue that a client means by a key. Where profiles decide it is a host, however that is written.
+    pub(crate) async fn queue_key(
+        &self,
+        collection: &str,
+        key: String,
+    ) -> std::result::Result<String, Status> {
+        let Some(host) = named_host_key(&key).filter(|host| *host != key) else { return Ok(key) };
+        let is_plain = self.is_plain(collection).await.map_err(|error| self.status(&error))?;
+        Ok(if is_plain { key } else { host })
+    }
+
     async fn make_collections(&self, puts: &[Put]) -> Result<()> {
         for put in puts {
             if !self.is_known(&put.collection) {
@@ -177,7 +189,9 @@ impl Shared {
             if catalog.rows().collections.len() >= MAX_COLLECTIONS {
                 return Ok(()); // not known, so that the queue turns its items away
             }
-            let change = Change::AddCollection(CollectionSpec::new(name, Kind::Plain));
+            let has_profiles = catalog.rows().profiles.iter().any(|profile| profile.collection == name);
+            let kind = if has_profiles { Kind::Planned } else { Kind::Plain };
+            let change = Change::AddCollection(CollectionSpec::new(name, kind));
             match self.frontier.configure(&[change], self.now()).await {
                 Ok(()) | Err(Error::Exists { .. }) => {}
                 Err(error) => return Err(error),

@@ -48,7 +48,8 @@ pub(crate) async fn stats(shared: &Shared, params: QueueWithinCrawlParams) -> Re
 
 /// One queue; none if it is not there.
 pub(crate) async fn queue(shared: &Shared, crawl: &str, key: &str) -> Result<Option<HostView>, Status> {
-    let (collection, key) = (Some(crawl.to_owned()), Some(key.to_owned()));
+    let key = shared.queue_key(crawl, key.to_owned()).await?;
+    let (collection, key) = (Some(crawl.to_owned()), Some(key));
     let filter = HostFilter { collection, key, limit: 1, ..HostFilter::default() };
     let hosts = shared.or_none(shared.frontier.hosts(&filter, shared.now()).await)?;
     Ok(hosts.and_then(|mut hosts| hosts.pop()))

@@ -6,7 +6,8 @@ mod common;
 
 use common::*;
 use forager_server::proto::{
-    BlockQueueParams, CountUrlParams, ListUrlParams, Local, Pagination, QueueList, UrlStatusRequest,
+    BlockQueueParams, CountUrlParams, CrawlLimitParams, ListUrlParams, Local, Pagination, QueueList,
+    UrlStatusRequest,
 };
 use tonic::Code;
 
@@ -21,6 +22,7 @@ on_every_store![
     queues_without_anything_to_fetch_are_left_out,
     a_url_is_shown_as_it_stands,
     a_url_that_is_not_known_is_not_found,
+    what_is_not_found_is_told_in_few_words_however_long_it_is,
     urls_are_listed_whatever_has_become_of_them,
     urls_are_filtered_by_their_text,
     many_urls_are_listed_in_pieces,
@@ -182,6 +184,31 @@ async fn a_url_that_is_not_known_is_not_found(mut world: World) {
     for (name, request, code) in cases {
         assert_eq!(world.status_of(request).await, Err(code), "{name}");
     }
+}
+
+/// A status travels among the headers, and clients end a connection whose headers have more than 8,000 bytes.
+async fn what_is_not_found_is_told_in_few_words_however_long_it_is(mut world: World) {
+    five(&mut world).await;
+    for letter in ["a", "ü", "\u{1f98a}"] {
+        let long = letter.repeat(60_000 / letter.len());
+        let (known, hostless) = (format!("http://a.example/{long}"), format!("/{long}"));
+        for (url, code) in [(known, Code::NotFound), (hostless, Code::InvalidArgument)] {
+            let (key, crawl_id) = (String::new(), String::new());
+            let request = UrlStatusRequest { url: url.clone(), key, crawl_id };
+            few_words(&world.client.get_url_status(request).await.unwrap_err(), code, &url);
+        }
+        let crawl_id = String::new();
+        let limit = CrawlLimitParams { key: long.clone(), limit: 1, crawl_id, local: false };
+        few_words(&world.client.set_crawl_limit(limit).await.unwrap_err(), Code::Unknown, &long);
+    }
+    assert_eq!(world.stats("", "").await.size, 4, "the connection is still there");
+}
+
+/// A status that begins to quote `text`, and takes little room even if every byte of it takes three.
+fn few_words(status: &tonic::Status, code: Code, text: &str) {
+    assert_eq!(status.code(), code, "{status}");
+    let begin: String = text.chars().take(20).collect();
+    assert!(status.message().contains(&begin) && status.message().len() < 1000, "{}", status.message());
 }
 
 async fn urls_are_listed_whatever_has_become_of_them(mut world: World) {

@@ -32,6 +32,8 @@ on_every_store![
     stats_of_a_queue_are_those_of_its_crawl,
     a_url_is_found_however_it_is_written,
     what_is_deleted_is_gone_and_the_profiles_stay,
+    a_queue_is_its_host_however_that_is_written,
+    a_collection_that_profiles_wait_for_is_planned,
 ];
 
 /// A collection `news` with one profile, whose seed is queued.
@@ -251,4 +253,50 @@ async fn what_is_deleted_is_gone_and_the_profiles_stay(mut world: World) {
     let crawl = DeleteCrawlMessage { value: "news".into(), local: false };
     assert_eq!(world.client.delete_crawl(crawl).await.unwrap().into_inner().value, 1);
     world.good(vec![found(page(sport))]).await;
+}
+
+async fn a_queue_is_its_host_however_that_is_written(mut world: World) {
+    news(&mut world).await;
+    let (crawl_id, sport) = ("news".to_owned(), "https://www.paper.example/sport");
+    for host in [HOST, "WWW.Paper.example", "www.paper.example.", "WWW.PAPER.EXAMPLE."] {
+        let key = || host.to_owned();
+        assert_eq!(world.stats("news", host).await.size, 1, "{host}");
+        let request = UrlStatusRequest { url: HOME.into(), key: key(), crawl_id: crawl_id.clone() };
+        assert_eq!(known(world.status_of(request).await.unwrap()).0.key, HOST, "{host}");
+        for filter in [None, Some("paper".to_owned())] {
+            let (key, crawl_id) = (key(), crawl_id.clone());
+            let params = CountUrlParams { key, crawl_id, filter, ..CountUrlParams::default() };
+            assert_eq!(world.client.count_ur_ls(params).await.unwrap().into_inner().value, 1, "{host}");
+        }
+        let limit = CrawlLimitParams { key: key(), limit: 0, crawl_id: crawl_id.clone(), local: false };
+        world.client.set_crawl_limit(limit).await.unwrap();
+        let of_it = || GetParams { key: key(), ..of("news", 1, 1) };
+        let until = |time| BlockQueueParams { key: key(), time, crawl_id: crawl_id.clone(), local: false };
+        world.client.block_queue_until(until(u64::MAX)).await.unwrap();
+        assert_eq!(world.get(of_it()).await, [""; 0], "{host}: blocked");
+        world.client.block_queue_until(until(0)).await.unwrap();
+        assert_eq!(world.get(of_it()).await, [HOME], "{host}: not any more");
+        world.pass(60 * 60);
+        world.good(vec![found(page(sport))]).await;
+        let purge = PurgeUrlParams { key: key(), days: 0, crawl_id: crawl_id.clone() };
+        assert_eq!(world.client.purge_ur_ls(purge).await.unwrap().into_inner().value, 2, "{host}");
+        world.good(vec![found(page(HOME)), found(page(sport))]).await;
+        let queue = QueueWithinCrawlParams { key: key(), crawl_id: crawl_id.clone(), local: false };
+        assert_eq!(world.client.delete_queue(queue).await.unwrap().into_inner().value, 2, "{host}");
+        world.good(vec![found(page(HOME))]).await;
+    }
+    world.good(vec![found(placed("u", "Key.", "own"))]).await;
+    for (key, size) in [("Key.", 1), ("key", 0)] {
+        assert_eq!(world.stats("own", key).await.size, size, "{key}: clients choose the keys of a plain one");
+    }
+}
+
+/// Somebody removed it, and a client comes before it is added again.
+async fn a_collection_that_profiles_wait_for_is_planned(mut world: World) {
+    news(&mut world).await;
+    let now = Timestamp::from_second(world.now().into()).unwrap();
+    world.frontier.configure(&[Change::RemoveCollection("news".into())], now).await.unwrap();
+    let items =
+        vec![found(page("https://www.paper.example/sport")), found(page("https://elsewhere.example/"))];
+    assert_eq!(world.put(items).await, [Ok, Skipped]);
 }

@@ -95,7 +95,7 @@ pub(crate) struct BenchFrontierArgs {
     after_long_help = "Example:\n  $ forager bench urlfrontier --urls 2000 --queues 200 | grep -c perSecond\n  15"
 )]
 pub(crate) struct BenchUrlfrontierArgs {
-    /// The server to measure, such as `http://127.0.0.1:7071` [default: one of our own]
+    /// The server to measure, such as `127.0.0.1:7071` or `https://queue.example:7071` [default: one of our own]
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
 

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use forager_core::time::Interval;
-use forager_core::url::FetchUrl;
+use forager_core::url::named_host_key;
 use forager_frontier::Moment;
 use forager_frontier::catalog::Kind;
 use forager_frontier::host::{Robots, Setting};
@@ -39,17 +39,7 @@ fn key_of(host: &str, is_plain: bool) -> anyhow::Result<String> {
 
 /// The host that somebody names.
 pub(super) fn named(host: &str) -> anyhow::Result<String> {
-    canonical(host).with_context(|| format!("{host:?} is not a host such as \"www.example.org\""))
-}
-
-/// A host as planned collections know it: in lower case, and in the letters that are sent. None if it is more, or
-/// less, than a host.
-fn canonical(host: &str) -> Option<String> {
-    let is_address = host.starts_with('[');
-    if host.contains(['/', '\\', '?', '#', '@']) || (host.contains(':') && !is_address) {
-        return None;
-    }
-    FetchUrl::parse(&format!("http://{host}/")).ok().map(|url| url.host_key().to_owned())
+    named_host_key(host).with_context(|| format!("{host:?} is not a host such as \"www.example.org\""))
 }
 
 /// The key that is meant by a host that somebody asks for, in a collection or in any. Planned collections know it by
@@ -60,7 +50,7 @@ pub(super) fn wanted_key(
     collection: Option<&str>,
 ) -> anyhow::Result<Option<String>> {
     let Some(host) = host else { return Ok(None) };
-    let Some(canonical) = canonical(host).filter(|canonical| canonical != host) else {
+    let Some(canonical) = named_host_key(host).filter(|canonical| canonical != host) else {
         return Ok(Some(host.to_owned()));
     };
     let is_as_written = if let Some(name) = collection {

@@ -2,7 +2,7 @@
 
 mod settings;
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -97,11 +97,13 @@ fn token(args: &ServeArgs) -> anyhow::Result<Option<String>> {
     Ok(Some(token.to_owned()))
 }
 
-/// Programs that start the server wait for this line.
+/// Programs that start the server wait for this line. Where nobody reads it any more, clients are served all the same.
 fn announce(port: u16) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "Started URLFrontierServer on port {port}").and_then(|()| stdout.flush())?;
-    Ok(())
+    match writeln!(stdout, "Started URLFrontierServer on port {port}").and_then(|()| stdout.flush()) {
+        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => Err(cause.into()),
+        _ => Ok(()),
+    }
 }
 
 async fn export_figures(

@@ -21,6 +21,7 @@ macro_rules! conformance_suite {
                 a_collection_that_is_removed_takes_its_entries_with_it,
                 a_seed_that_comes_back_owns_its_entries_again,
                 a_collection_that_has_entries_keeps_its_kind,
+                a_plain_collection_has_no_profiles,
                 a_call_without_changes_changes_nothing,
             }
 

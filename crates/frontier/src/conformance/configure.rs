@@ -179,9 +179,31 @@ pub async fn a_collection_that_has_entries_keeps_its_kind(mut world: World) {
     world.harvest("c", Order::Hierarchy, "https://a.example/").await;
     world.start_seed("https://a.example/").await;
     let plain = Change::SetCollection(CollectionSpec::new("c", Kind::Plain));
-    let error = world.refuses([plain]).await;
-    assert!(error.to_string().contains("\"c\""), "{error}");
+    let error = world.refuses([Change::RemoveProfile("c".into()), plain]).await;
+    assert!(error.to_string().contains("\"c\" has entries"), "{error}");
     assert_eq!(catalog(&mut world).await[0], "Planned c");
+}
+
+pub async fn a_plain_collection_has_no_profiles(mut world: World) {
+    world.configure([unplanned("clients"), planned("c"), profile("p", "c", |_| {})]).await;
+    world.configure([profile("orphan", "gone", |_| {})]).await;
+    let before = catalog(&mut world).await;
+    let plain = |id: &str| Change::SetCollection(CollectionSpec::new(id, Kind::Plain));
+    let cases = [
+        ("a new profile", vec![profile("d", "clients", |_| {})], "collection remove"),
+        ("a profile of another", vec![changed_profile("p", "clients", |_| {})], "collection remove"),
+        ("both at once", vec![unplanned("new"), profile("d", "new", |_| {})], "collection remove"),
+        ("a collection with a profile", vec![plain("c")], "profile remove"),
+        ("a collection that a profile waits for", vec![unplanned("gone")], "profile remove"),
+    ];
+    for (name, changes, remedy) in cases {
+        let error = world.refuses(changes).await;
+        assert!(matches!(error, Error::Configuration(_)), "{name}: {error}");
+        assert!(error.to_string().contains(remedy), "{name}: {error}");
+        assert_eq!(catalog(&mut world).await, before, "{name}");
+    }
+    let removed = Change::RemoveCollection("clients".into());
+    world.configure([removed, planned("clients"), profile("d", "clients", |_| {}), planned("gone")]).await;
 }
 
 pub async fn a_call_without_changes_changes_nothing(mut world: World) {

@@ -29,10 +29,11 @@ pub(super) enum Kind {
 }
 
 impl Started {
-    /// The server that is given, or one of our own.
+    /// The server that is given, as a URL or by its name and port, or one of our own.
     pub(super) fn or_given(address: Option<&str>) -> anyhow::Result<Self> {
         match address {
-            Some(address) => Ok(Self { address: address.to_owned(), own: None }),
+            Some(address) if address.contains("://") => Ok(Self { address: address.to_owned(), own: None }),
+            Some(address) => Ok(Self { address: format!("http://{address}"), own: None }),
             None => Self::new(Kind::Queue),
         }
     }
