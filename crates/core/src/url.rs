@@ -91,7 +91,9 @@ impl FetchUrl {
 
     /// Parses a URL that people wrote without its scheme, such as `example.org/a`.
     pub fn parse_lenient(text: &str) -> Result<Self, UrlError> {
-        if after_scheme(text.trim()).is_some() {
+        // Before a path or query only: `example.org/?to=https://x` has no scheme of its own.
+        let has_scheme = text.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
+        if has_scheme || is_of_web(text) {
             return Self::parse(text);
         }
         let written = text.trim().trim_start_matches('/');
@@ -428,6 +430,13 @@ pub fn without_user_info(text: &str) -> Cow<'_, str> {
         "" => text.into(),
         user_info => [&text[..text.len() - host.len()], &host[user_info.len()..]].concat().into(),
     }
+}
+
+/// Whether a URL has a scheme of ours, with whatever slashes behind it. `example.org:/a` is a host with an empty port.
+fn is_of_web(text: &str) -> bool {
+    let text = text.trim_start_matches(|letter| letter <= ' ');
+    let scheme = after_scheme(text).map(|rest| &text[..text.len() - rest.len()]);
+    scheme.is_some_and(|scheme| ["http:", "https:"].iter().any(|ours| scheme.eq_ignore_ascii_case(ours)))
 }
 
 /// What follows the scheme of a URL and its colon. Parsers take any number of slashes and backslashes there; without one,

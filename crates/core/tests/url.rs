@@ -169,6 +169,7 @@ fn people_may_leave_out_the_scheme() {
         ("http:/example.org/a", "http://example.org/a"),
         (" HTTPS:/example.org", "https://example.org/"),
         (r"http:\\example.org/b", "http://example.org/b"),
+        ("example.org:/a", "http://example.org/a"),
         ("example.org/?to=https://other.org/", "http://example.org/?to=https://other.org/"),
     ];
     for (text, want) in table {

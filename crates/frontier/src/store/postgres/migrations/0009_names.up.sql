@@ -1,5 +1,6 @@
 -- A dot behind the name of a host only says that the name is whole: the host is the same, and is known without it. Pages stay as they are written,
 -- and are told apart by that: where a source is looked for, and where it is asked whether it is on the same domain.
+-- What follows http: may be any number of slashes, or backslashes.
 -- Names that are written as xn-- stand for others in other scripts, and not every such text does. Which do is a table of its own, which SQL does
 -- not have: it takes those that the queue knows, for Forager has judged them.
 -- And a queue whose ready pages are deleted waits no longer than the first of the others is due.
@@ -10,7 +11,8 @@ COMMENT ON FUNCTION plain_address(text) IS 'As web_address, for every name that 
 CREATE FUNCTION web_address(address text, OUT url text, OUT identity text, OUT authority text, OUT host text, OUT path text)
 LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
 DECLARE
-    plain record := plain_address(address);
+    -- Any number of slashes follows the scheme.
+    plain record := plain_address(regexp_replace(address, '^[\x01-\x20]*(https?):[/\\]+', '\1://', 'i'));
 BEGIN
     plain.host := regexp_replace(plain.host, '\.$', '');
     IF plain.host !~ '(^|\.)xn--' OR EXISTS (SELECT 1 FROM hosts h WHERE h.key = plain.host AND h.owner = -1) THEN
