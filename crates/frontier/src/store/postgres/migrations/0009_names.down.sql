@@ -1,5 +1,6 @@
 DROP FUNCTION web_address(text);
-ALTER FUNCTION plain_address(text) RENAME TO web_address;
+DROP FUNCTION plain_address(text);
+ALTER FUNCTION spelled_address(text) RENAME TO web_address;
 COMMENT ON FUNCTION web_address(text) IS 'What a URL is requested as, what it is known by, its host with and without its port, and its path with its query; nothing where it is none, or not one that SQL can read';
 CREATE OR REPLACE FUNCTION find_page(collection integer, seed_url text, address text) RETURNS integer
 LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$

@@ -5,14 +5,21 @@
 -- not have: it takes those that the queue knows, for Forager has judged them.
 -- And a queue whose ready pages are deleted waits no longer than the first of the others is due.
 
-ALTER FUNCTION web_address(text) RENAME TO plain_address;
+ALTER FUNCTION web_address(text) RENAME TO spelled_address;
+COMMENT ON FUNCTION spelled_address(text) IS 'As plain_address, with two slashes behind the scheme';
+
+CREATE FUNCTION plain_address(address text, OUT url text, OUT identity text, OUT authority text, OUT host text, OUT path text)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path FROM CURRENT AS $$
+BEGIN
+    SELECT s.* INTO url, identity, authority, host, path
+    FROM spelled_address(regexp_replace(address, '^[\x01-\x20]*(https?):[/\\]+', '\1://', 'i')) s;
+END $$;
 COMMENT ON FUNCTION plain_address(text) IS 'As web_address, for every name that is written as xn--, also where there can be none, and with the host as it is written';
 
 CREATE FUNCTION web_address(address text, OUT url text, OUT identity text, OUT authority text, OUT host text, OUT path text)
 LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
 DECLARE
-    -- Any number of slashes follows the scheme.
-    plain record := plain_address(regexp_replace(address, '^[\x01-\x20]*(https?):[/\\]+', '\1://', 'i'));
+    plain record := plain_address(address);
 BEGIN
     plain.host := regexp_replace(plain.host, '\.$', '');
     IF plain.host !~ '(^|\.)xn--' OR EXISTS (SELECT 1 FROM hosts h WHERE h.key = plain.host AND h.owner = -1) THEN
