@@ -107,7 +107,8 @@ pub(crate) trait Tx {
     /// Drops all entries and queues of a collection, and the hosts of its own. Returns how many entries.
     fn clear_collection(&mut self, collection: CollectionId) -> Result<u64>;
     fn tally(&self, collection: CollectionId) -> Tally;
-    fn set_tally(&mut self, collection: CollectionId, tally: Tally);
+    /// Adds to what is counted of a collection, which need not be read for that.
+    fn count_up(&mut self, collection: CollectionId, more: Tally);
 
     /// Entries of a collection that [`find`](Tx::find) will be asked for next, by (queue key, identity), and that may
     /// be added: a store that has far to go for them can fetch them together. Says whether they are at hand; if not,
@@ -216,8 +217,6 @@ fn note_removal<T: Tx>(
     notes::forget_text(tx, collection, &url, &record);
     tx.remove(entry);
     tx.emit(now, &collection.spec.id, &url, Event::Removed { rule: rule.to_owned() });
-    let mut tally = tx.tally(collection.number);
-    tally.skipped += 1;
-    tx.set_tally(collection.number, tally);
+    tx.count_up(collection.number, Tally { skipped: 1, ..Tally::default() });
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::host::{Host, to_millis};
 use crate::moment::Moment;
 use crate::settings::Politeness;
 use crate::verbs::{
-    Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Presence, Report, Terms,
+    Completed, Discovery, Event, FetchError, FetchRow, LeaseChange, Outcome, Presence, Report, Tally, Terms,
 };
 
 /// Takes back the leases that have run out. An entry that is taken and never reported too often is
@@ -618,11 +618,13 @@ impl<'c> Done<'c, '_> {
     }
 
     fn count<T: Tx>(&self, tx: &mut T, changed: bool) {
-        let mut tally = tx.tally(self.collection.number);
-        tally.fetches += u64::from(self.result.was_asked());
-        tally.bytes = tally.bytes.saturating_add(self.report.bytes);
-        tally.changes += u64::from(changed);
-        tx.set_tally(self.collection.number, tally);
+        let more = Tally {
+            fetches: self.result.was_asked().into(),
+            bytes: self.report.bytes,
+            changes: changed.into(),
+            ..Tally::default()
+        };
+        tx.count_up(self.collection.number, more);
     }
 }
 

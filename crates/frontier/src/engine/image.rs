@@ -69,7 +69,7 @@ pub(crate) fn learn<T: Tx>(
     let catalog = tx.catalog().clone();
     let row = catalog.require_collection(collection)?;
     if tally != Tally::default() && tx.tally(row.number) == Tally::default() {
-        tx.set_tally(row.number, tally);
+        tx.count_up(row.number, tally);
     }
     let owner = (row.spec.kind == Kind::Plain).then_some(row.number);
     for (key, learned) in hosts {

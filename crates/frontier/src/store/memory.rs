@@ -197,8 +197,8 @@ impl Tx for Model {
         self.tallies.get(&collection).copied().unwrap_or_default()
     }
 
-    fn set_tally(&mut self, collection: CollectionId, tally: Tally) {
-        self.tallies.insert(collection, tally);
+    fn count_up(&mut self, collection: CollectionId, more: Tally) {
+        *self.tallies.entry(collection).or_default() += more;
     }
 
     fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>> {

@@ -47,6 +47,7 @@ use self::receipts::Receipts;
 use self::session::{Session, Statement};
 use self::shared::Shared;
 use self::view::View;
+use self::wake::{Upcoming, upcoming};
 use super::Store;
 use crate::catalog::{Catalog, Rows};
 use crate::error::Result;
@@ -78,6 +79,14 @@ pub struct Postgres {
 struct Known {
     version: i64,
     catalog: Arc<Catalog>,
+}
+
+/// A transaction that has begun.
+struct Begun {
+    known: Known,
+    upcoming: Upcoming,
+    /// The answers to what was asked first.
+    first: Vec<Vec<Row>>,
 }
 
 /// The time and the turn that were last given.
@@ -157,22 +166,19 @@ impl Postgres {
         }
     }
 
-    /// Begins a transaction that sees the latest catalog, and alone if need be.
-    async fn begin(&self, session: &mut Session, alone: Option<Alone>) -> Result<Known, Failure> {
-        let (known, []) = self.begin_with(session, alone, []).await?;
-        Ok(known)
-    }
-
-    /// The same, and asks something in the same trip.
-    async fn begin_with<const N: usize>(
+    /// Begins a transaction that sees the latest catalog, and alone if need be; what is asked first is asked in the same trip.
+    async fn begin(
         &self,
         session: &mut Session,
         alone: Option<Alone>,
-        asked: [Statement<'_>; N],
-    ) -> Result<(Known, [Vec<Row>; N]), Failure> {
+        first: Vec<Statement<'_>>,
+    ) -> Result<Begun, Failure> {
         const SHARED: &str = "SELECT pg_advisory_xact_lock_shared($1)";
-        const VERSION: &str = "SELECT c.version, m.version FROM @catalog c CROSS JOIN LATERAL (\
-            SELECT m.version FROM @migrations m ORDER BY m.version DESC LIMIT 1) m";
+        const STATE: &str = concat!(
+            "SELECT c.version, m.version, ",
+            upcoming!(),
+            " FROM @catalog c CROSS JOIN LATERAL (SELECT m.version FROM @migrations m ORDER BY m.version DESC LIMIT 1) m"
+        );
         // One after the other at the server: all is read when the lock is there.
         let key = self.shared.lock_key("calls");
         let shared = || vec![Statement::new(SHARED).with(key, Type::INT8)];
@@ -180,23 +186,24 @@ impl Postgres {
         // Who is alone keeps all others, but what is done may be about all there is.
         let timeout = if alone.is_some() { ALONE_TIMEOUT } else { self.shared.options.statement_timeout };
         let before = lock.len();
-        let first = lock.into_iter().chain([Statement::new(VERSION)]).chain(asked);
-        let answers = session.begin(timeout, first).await;
-        let answers = answers.map_err(|cause| match alone {
+        let asked = lock.into_iter().chain([Statement::new(STATE)]).chain(first);
+        let answers = session.begin(timeout, asked).await;
+        let mut answers = answers.map_err(|cause| match alone {
             Some(_) if is_locked(&cause) => Failure::NotYetAlone,
             _ => cause.into(),
         })?;
-        let mut answers = answers.into_iter().skip(before);
-        let (mut version, mut steps): (i64, i32) = Default::default();
-        for row in answers.next().unwrap_or_default() {
-            (version, steps) = (row.try_get(0)?, row.try_get(1)?);
+        let first = answers.split_off(before + 1);
+        let state = answers.pop().unwrap_or_default();
+        let (mut version, mut steps, mut upcoming): (i64, i32, Upcoming) = Default::default();
+        for row in &state {
+            (version, steps, upcoming) = (row.try_get(0)?, row.try_get(1)?, Upcoming::of(row)?);
         }
         // Another version of the program may have changed the tables meanwhile.
         self.shared.ensure_known(steps).map_err(Failure::Call)?;
         let known = self.known();
         let known =
             if known.version == version { known } else { self.read_catalog(session, version).await? };
-        Ok((known, std::array::from_fn(|_| answers.next().unwrap_or_default())))
+        Ok(Begun { known, upcoming, first })
     }
 
     async fn read_catalog(&self, session: &Session, version: i64) -> Result<Known, Failure> {

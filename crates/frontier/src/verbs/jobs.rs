@@ -1,5 +1,7 @@
 //! Jobs, and how far collections are.
 
+use std::ops::AddAssign;
+
 use forager_core::order::Order;
 use serde::{Deserialize, Serialize};
 
@@ -96,4 +98,13 @@ pub struct Tally {
     pub changes: u64,
     /// Entries that were taken out of the queue unfetched, because they were out of scope.
     pub skipped: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, more: Self) {
+        self.fetches = self.fetches.saturating_add(more.fetches);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+        self.changes = self.changes.saturating_add(more.changes);
+        self.skipped = self.skipped.saturating_add(more.skipped);
+    }
 }

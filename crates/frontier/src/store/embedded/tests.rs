@@ -222,10 +222,8 @@ fn apply<T: Tx>(tx: &mut T, op: &Op, now: Moment) -> Result<String> {
         }
         Op::Count { collection } => {
             let collection = CollectionId((*collection).into());
-            let mut tally = tx.tally(collection);
-            tally.fetches += 1;
-            tx.set_tally(collection, tally);
-            format!("{tally:?}")
+            tx.count_up(collection, Tally { fetches: 1, ..Tally::default() });
+            format!("{:?}", tx.tally(collection))
         }
         Op::Clear { collection } => {
             let dropped = tx.clear_collection(CollectionId((*collection).into()))?;
@@ -360,7 +358,7 @@ fn prepare<S: Store>(store: &S) -> Result<()> {
         }
         let catalog = Catalog::new(draft.finish(), tx.settings())?;
         tx.set_catalog(catalog.into());
-        tx.set_tally(CollectionId(0), Tally { bytes: 7, ..Tally::default() });
+        tx.count_up(CollectionId(0), Tally { bytes: 7, ..Tally::default() });
         Ok(())
     }))
 }

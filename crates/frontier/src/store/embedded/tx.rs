@@ -81,12 +81,14 @@ impl Tx for Inner {
         self.tallies.get(&collection).copied().unwrap_or_default()
     }
 
-    fn set_tally(&mut self, collection: CollectionId, tally: Tally) {
-        let before = self.tallies.insert(collection, tally);
-        if before != Some(tally) {
-            self.undo.note(Deed::SetTally(collection, before));
-            self.staged.tallies.push(collection);
+    fn count_up(&mut self, collection: CollectionId, more: Tally) {
+        if more == Tally::default() {
+            return;
         }
+        let before = self.tallies.get(&collection).copied();
+        *self.tallies.entry(collection).or_default() += more;
+        self.undo.note(Deed::SetTally(collection, before));
+        self.staged.tallies.push(collection);
     }
 
     /// Most of a look-up is waiting for memory; many in a row wait together. Where what is wanted is new, the end of its

@@ -8,13 +8,13 @@ use deadpool_postgres::PoolError;
 
 use super::alone::Tries;
 use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost};
+use super::load::Opened;
 use super::loaded::Loaded;
 use super::numbers::Taken;
 use super::session::Session;
 use super::view::View;
-use super::wake::Upcoming;
 use super::wants::Wants;
-use super::{Postgres, flush, load};
+use super::{Begun, Postgres, flush, load};
 use crate::catalog::Catalog;
 use crate::entry::HostId;
 use crate::error::{Error, Result};
@@ -149,21 +149,20 @@ impl Postgres {
         (first, numbers): (First, &mut Taken<'_>),
     ) -> Result<(View, R), Failure> {
         let alone = attempt.is_alone.then(|| attempt.alone.next());
-        let (known, upcoming) = if first.wants.wake {
-            self.begin_awake(session, now, alone).await?
+        // Who has to wait for somebody does that before anything is claimed.
+        let is_free = attempt.locks.is_empty() && attempt.waits == 0;
+        let opening = || {
+            let how = self.how(attempt, now, &first.catalog);
+            if is_free { load::opening(&how, &first.wants) } else { Vec::new() }
+        };
+        let begun = if first.wants.wake {
+            self.begin_awake(session, now, alone, opening).await?
         } else {
-            (self.begin(session, alone).await?, Upcoming::default())
+            self.begin(session, alone, opening()).await?
         };
-        let how = Call {
-            settings: &self.settings,
-            catalog: &known.catalog,
-            is_alone: attempt.is_alone,
-            waits_for_others: attempt.waits > 0,
-            // Not for ever: what others have opened, whose clocks are ahead, may not be open to this one.
-            minds_others: !attempt.is_alone && attempt.waits < MOST_TRIES,
-            log_lock: self.shared.lock_key("log"),
-            open_before: place_after(now),
-        };
+        let Begun { known, upcoming, first: opened } = begun;
+        let opened = (!opened.is_empty()).then_some(opened);
+        let how = self.how(attempt, now, &known.catalog);
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
         if !attempt.is_alone && !attempt.locks.is_empty() {
             load::lock(session, &mut loaded, &attempt.locks).await?;
@@ -172,7 +171,9 @@ impl Postgres {
             loaded.expired = Some(Vec::new());
         }
         if Arc::ptr_eq(&first.catalog, &known.catalog) {
-            self.load(session, &how, &mut loaded, first.wants, numbers).await?;
+            self.load(session, &how, &mut loaded, (first.wants, opened), numbers).await?;
+        } else if opened.is_some() {
+            return Err(Failure::OtherCatalog);
         }
         loop {
             let mut view = self.view(now, turn, &known.catalog, loaded, numbers);
@@ -194,25 +195,39 @@ impl Postgres {
             if wants.are_only_numbers() {
                 self.take_numbers(session, numbers, wants.numbers).await?;
             } else {
-                self.load(session, &how, &mut loaded, wants, numbers).await?;
+                self.load(session, &how, &mut loaded, (wants, None), numbers).await?;
             }
         }
     }
 
-    /// Reads what is wanted, and sets aside the numbers that will be needed with it.
+    /// How a call is to be run by a catalog.
+    fn how<'a>(&'a self, attempt: &Attempt, now: Moment, catalog: &'a Catalog) -> Call<'a> {
+        Call {
+            settings: &self.settings,
+            catalog,
+            is_alone: attempt.is_alone,
+            waits_for_others: attempt.waits > 0,
+            // Not for ever: what others have opened, whose clocks are ahead, may not be open to this one.
+            minds_others: !attempt.is_alone && attempt.waits < MOST_TRIES,
+            log_lock: self.shared.lock_key("log"),
+            open_before: place_after(now),
+        }
+    }
+
+    /// Reads what is wanted, part of which may be answered already, and sets aside the numbers that will be needed with it.
     async fn load(
         &self,
         session: &Session,
         how: &Call<'_>,
         loaded: &mut Loaded,
-        wants: Wants,
+        (wants, opened): (Wants, Option<Opened>),
         numbers: &mut Taken<'_>,
     ) -> Result<(), Failure> {
         let wants = Wants { numbers: Default::default(), wake: false, ..wants };
         if wants.is_empty() {
             return Ok(());
         }
-        let needed = load::load(session, how, loaded, wants).await?;
+        let needed = load::load(session, how, loaded, wants, opened).await?;
         if self.shared.options.number_block > 1 {
             self.take_numbers(session, numbers, numbers.missing(needed)).await?;
         }
@@ -232,7 +247,7 @@ impl Postgres {
         }
         let mut loaded = Loaded { locked: read.locked, stepping: read.stepping, ..Loaded::default() };
         load::lock(session, &mut loaded, &hosts).await?;
-        load::load(session, how, &mut loaded, read.asked).await?;
+        load::load(session, how, &mut loaded, read.asked, None).await?;
         Ok(loaded)
     }
 
@@ -249,6 +264,8 @@ impl Postgres {
                 attempt.is_alone = true;
                 Ok(())
             }
+            // The latest is known by now.
+            Failure::OtherCatalog => Ok(()),
             Failure::NotYetAlone => self.shared.let_others_through(attempt).await,
             Failure::OthersAreAtIt => {
                 attempt.waits += 1;

@@ -25,6 +25,8 @@ pub(super) enum Failure {
     NotAlone,
     /// The call has to be alone, and others were still there.
     NotYetAlone,
+    /// What was asked as the call began is by a catalog that is not the latest.
+    OtherCatalog,
     /// Others hold all that could be claimed.
     OthersAreAtIt,
     /// What the call changes was changed at a later time.

@@ -7,37 +7,67 @@ mod records;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use self::claims::Claim;
 use super::call::Call;
 use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::{Needed, Numbered};
 use super::rows::{self, entry_id, host_id, int, moment_of_millis, queue_id};
-use super::session::Session;
+use super::session::{Session, Statement};
 use super::wants::Wants;
 use crate::catalog::Kind;
 use crate::entry::{CollectionId, HostId, Lease, QueueId, State};
 
+/// Hosts with their queues, by the numbers of the hosts.
+macro_rules! hosts_and_queues {
+    ($numbers:literal) => {
+        concat!(
+            "SELECT h.id, h.key, h.owner, h.state::text, \
+                q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due, q.seen, q.xmin::text::int8 \
+             FROM @hosts h LEFT JOIN @queues q ON q.host = h.id WHERE h.id = ANY(",
+            $numbers,
+            ")"
+        )
+    };
+}
+
+use hosts_and_queues;
+
 /// How many tokens are set aside before it is known how many there is work for.
 const MOST_TOKENS: usize = 100;
 
-/// Reads what is wanted; hosts that the call is to change are locked first. Returns how many numbers will be needed.
+/// The answers to what was asked as a call began.
+pub(super) type Opened = Vec<Vec<Row>>;
+
+/// What of all that is wanted can be asked as a call begins: what it claims, or the leases that it is about.
+pub(super) fn opening(call: &Call<'_>, wants: &Wants) -> Vec<Statement<'static>> {
+    match &wants.claims {
+        Some((wanted, count)) => Claim::new(call, wanted, *count).map_or_else(Vec::new, |claim| claim.ask()),
+        None if !wants.tokens.is_empty() => claims::ask_tokens(call, wants, None),
+        None => Vec::new(),
+    }
+}
+
+/// Reads what is wanted, the first part of which may be answered already; hosts that the call is to change are locked first.
+/// Returns how many numbers will be needed.
 pub(super) async fn load(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
     wants: Wants,
+    opened: Option<Opened>,
 ) -> Result<Needed, Failure> {
     let mut hosts = BTreeSet::new();
+    if let Some((wanted, count)) = &wants.claims {
+        claims::claim(session, call, loaded, (wanted, *count), opened).await?;
+    } else if !wants.tokens.is_empty() {
+        claims::tokens(session, call, loaded, &wants, opened).await?;
+    }
     if let Some(until) = wants.expired.filter(|_| loaded.expired.is_none()) {
         claims::expired(session, call, loaded, until, &mut hosts).await?;
-    }
-    if let Some((wanted, count)) = &wants.claims {
-        claims::claim(session, call, loaded, wanted, *count, &mut hosts).await?;
-    }
-    if !wants.tokens.is_empty() {
-        claims::tokens(session, call, loaded, &wants, &mut hosts).await?;
     }
     let mut needed = lookups::lookups(session, call, loaded, &wants, &mut hosts).await?;
     needed[Numbered::Token as usize] =
@@ -112,30 +142,37 @@ pub(super) async fn host_rows(
     loaded: &mut Loaded,
     hosts: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    const HOSTS: &str = "SELECT h.id, h.key, h.owner, h.state::text, \
-            q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due, q.seen, q.xmin::text::int8 \
-        FROM @hosts h LEFT JOIN @queues q ON q.host = h.id WHERE h.id = ANY($1)";
+    const HOSTS: &str = hosts_and_queues!("$1");
     if hosts.is_empty() {
         return Ok(());
     }
-    let numbers = host_numbers(hosts);
-    for row in session.query(HOSTS, &[(&numbers, Type::INT4_ARRAY)]).await? {
+    let rows = session.query(HOSTS, &[(&host_numbers(hosts), Type::INT4_ARRAY)]).await?;
+    take_hosts(session, loaded, &rows).await
+}
+
+/// Takes in hosts that were read and not known, and reads what is under way there.
+async fn take_hosts(session: &Session, loaded: &mut Loaded, rows: &[Row]) -> Result<(), Failure> {
+    let mut new = BTreeSet::new();
+    for row in rows {
         let host = host_id(row.try_get(0)?);
-        if !loaded.hosts.contains_key(&host) {
-            let row = rows::host(&row)?;
+        if loaded.hosts.contains_key(&host) && !new.contains(&host) {
+            continue;
+        }
+        if new.insert(host) {
+            let row = rows::host(row)?;
             loaded.host_by.insert((row.owner, row.key.clone()), Some(host));
             loaded.hosts.insert(host, row);
             loaded.leased.insert(host, Vec::new());
             loaded.queues_of.insert(host, Vec::new());
         }
-        if let Some((queue, row)) = rows::queue(&row)? {
+        if let Some((queue, row)) = rows::queue(row)? {
             let key = loaded.hosts.get(&host).map(|host| host.key.clone()).unwrap_or_default();
             loaded.queue_by.insert((row.collection, key), Some(queue));
             loaded.queues_of.entry(host).or_default().push(queue);
             loaded.queues.insert(queue, row);
         }
     }
-    leases(session, loaded, hosts).await
+    leases(session, loaded, &new).await
 }
 
 /// What is under way at hosts. That is read already where the call has all of it in its hands.

@@ -133,6 +133,7 @@ pub(super) struct Loaded {
 pub(super) struct Changes {
     pub(super) catalog: Option<Arc<Catalog>>,
     pub(super) cleared: Vec<CollectionId>,
+    /// What was counted by this call.
     pub(super) tallies: BTreeMap<CollectionId, Tally>,
     /// None where one was removed.
     pub(super) entries: BTreeMap<EntryId, Option<EntryRow>>,

@@ -13,7 +13,7 @@ use super::numbers::Taken;
 use super::rows::{self, int, millis, moment_of_millis, queue_id};
 use super::session::{Session, Statement};
 use super::wants::Wants;
-use super::{Known, Postgres, flush, load};
+use super::{Begun, Postgres, flush, load};
 use crate::engine;
 use crate::entry::{EntryId, QueueId};
 use crate::moment::Moment;
@@ -28,44 +28,53 @@ const MOST_ENTRIES: i64 = 10_000;
 pub(super) struct Upcoming {
     /// When the first queue is to be woken.
     wake_at: Option<Moment>,
-    /// When the first lease runs out; none if that was not asked for.
+    /// When the first lease runs out.
     expiry: Option<Moment>,
 }
 
-impl Upcoming {
-    const ASK: &str = "SELECT \
-        (SELECT q.wake_at FROM @queues q WHERE q.wake_at IS NOT NULL ORDER BY q.wake_at LIMIT 1), \
-        coalesce((SELECT e.leased_until FROM @entries e WHERE e.state = 1 ORDER BY e.leased_until LIMIT 1), $1)";
+/// The columns that tell it, in the order of [`Upcoming::of`], after the two versions.
+macro_rules! upcoming {
+    () => {
+        "(SELECT q.wake_at FROM @queues q WHERE q.wake_at IS NOT NULL ORDER BY q.wake_at LIMIT 1), \
+         (SELECT e.leased_until FROM @entries e WHERE e.state = 1 ORDER BY e.leased_until LIMIT 1)"
+    };
+}
 
-    fn of(row: &Row) -> Result<Self, Failure> {
-        let wake_at: Option<i64> = row.try_get(0)?;
-        let expiry = Some(moment_of_millis(row.try_get(1)?));
-        Ok(Self { wake_at: wake_at.map(moment_of_millis), expiry })
+pub(super) use upcoming;
+
+impl Upcoming {
+    pub(super) fn of(row: &Row) -> Result<Self, Failure> {
+        let (wake_at, expiry): (Option<i64>, Option<i64>) = (row.try_get(2)?, row.try_get(3)?);
+        Ok(Self { wake_at: wake_at.map(moment_of_millis), expiry: expiry.map(moment_of_millis) })
     }
 
-    /// Whether no lease runs out by then, for sure.
+    /// Whether something is to be woken by then.
+    fn is_waking_by(&self, now: Moment) -> bool {
+        self.wake_at.is_some_and(|wake_at| wake_at <= now)
+    }
+
+    /// Whether no lease runs out by then.
     pub(super) fn is_no_expiry_by(&self, until: Moment) -> bool {
-        self.expiry.is_some_and(|expiry| expiry > until)
+        self.expiry.is_none_or(|expiry| expiry > until)
     }
 }
 
 impl Postgres {
     /// Begins a transaction before which all was woken that is due by now.
-    pub(super) async fn begin_awake(
+    pub(super) async fn begin_awake<'a>(
         &self,
         session: &mut Session,
         now: Moment,
         alone: Option<Alone>,
-    ) -> Result<(Known, Upcoming), Failure> {
-        let ask = Statement::new(Upcoming::ASK).with(millis(Moment::NEVER), Type::INT8);
-        let (known, [rows]) = self.begin_with(session, alone, [ask]).await?;
-        let upcoming = rows.first().map(Upcoming::of).transpose()?.unwrap_or_default();
-        if upcoming.wake_at.is_none_or(|wake_at| wake_at > now) {
-            return Ok((known, upcoming));
+        first: impl Fn() -> Vec<Statement<'a>>,
+    ) -> Result<Begun, Failure> {
+        let begun = self.begin(session, alone, first()).await?;
+        if !begun.upcoming.is_waking_by(now) {
+            return Ok(begun);
         }
         session.roll_back().await?;
         self.wake(session, now).await?;
-        Ok((self.begin(session, alone).await?, Upcoming::default()))
+        self.begin(session, alone, first()).await
     }
 
     /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
@@ -82,7 +91,7 @@ impl Postgres {
                     AND r.due <= $2 LIMIT $3) w LIMIT $3) w WHERE e.id = w.id RETURNING 1";
         const STEPPING: &str = "SELECT e.id FROM @entries e \
             WHERE e.queue = ANY($1) AND e.state = 0 AND e.step IS NOT NULL AND e.step <= $2 ORDER BY e.id";
-        let known = self.begin(session, None).await?;
+        let known = self.begin(session, None, Vec::new()).await?.known;
         let time = millis(now);
         let rows = session.query(WHICH, &[(&time, Type::INT8), (&MOST_WOKEN, Type::INT8)]).await?;
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
@@ -118,7 +127,7 @@ impl Postgres {
         };
         let hosts = loaded.locked.iter().copied().collect();
         load::host_rows(session, &mut loaded, &hosts).await?;
-        load::load(session, &how, &mut loaded, wants).await?;
+        load::load(session, &how, &mut loaded, wants, None).await?;
         loaded.stepping = Some(stepping);
         let mut view = self.view(now, 0, &known.catalog, loaded, &Taken::new(&self.numbers));
         engine::wake(&mut view, now).map_err(Failure::Call)?;

@@ -91,11 +91,10 @@ pub(super) fn count<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'a>> {
             *sum += count;
         }
     }
-    for (collection, tally) in &view.changes.tallies {
-        let before = view.loaded.counters.get(collection).map(|counters| counters.tally).unwrap_or_default();
+    for (collection, Tally { fetches, bytes, changes, skipped }) in &view.changes.tallies {
         let sum = sums.entry(*collection).or_default();
-        for (sum, more) in sum[4..].iter_mut().zip(more(before, *tally)) {
-            *sum += more;
+        for (sum, more) in sum[4..].iter_mut().zip([fetches, bytes, changes, skipped]) {
+            *sum += i64::try_from(*more).unwrap_or(i64::MAX);
         }
     }
     sums.retain(|collection, sum| {
@@ -111,17 +110,4 @@ pub(super) fn count<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'a>> {
         statement = statement.with(column, Type::INT8_ARRAY);
     }
     Some(statement)
-}
-
-/// What was counted since.
-fn more(before: Tally, after: Tally) -> [i64; 4] {
-    let more = |before: u64, after: u64| {
-        i64::try_from(after).unwrap_or(i64::MAX) - i64::try_from(before).unwrap_or(i64::MAX)
-    };
-    [
-        more(before.fetches, after.fetches),
-        more(before.bytes, after.bytes),
-        more(before.changes, after.changes),
-        more(before.skipped, after.skipped),
-    ]
 }

@@ -17,6 +17,26 @@ use crate::entry::{HostId, QueueId};
 use crate::host::{InFlight, Opens, moment_of};
 use crate::moment::Moment;
 
+/// The first entries of queues that are ready, so many of each.
+macro_rules! first_ready {
+    ($queues:literal, $count:literal) => {
+        concat!(
+            "SELECT ",
+            standing!(),
+            ", ",
+            text!(),
+            " FROM unnest(",
+            $queues,
+            ") w (queue) CROSS JOIN LATERAL (SELECT * FROM @entries r WHERE r.queue = w.queue \
+              AND r.ready ORDER BY r.priority DESC, r.tie, r.id LIMIT ",
+            $count,
+            ") e ORDER BY e.queue, e.priority DESC, e.tie, e.id"
+        )
+    };
+}
+
+pub(super) use first_ready;
+
 /// The first entries of queues.
 pub(super) async fn heads(session: &Session, loaded: &mut Loaded, wants: &Wants) -> Result<(), Failure> {
     let most = wants.ready.values().copied().max().unwrap_or_default();
@@ -27,27 +47,29 @@ pub(super) async fn heads(session: &Session, loaded: &mut Loaded, wants: &Wants)
     oldest(session, loaded, &queues, most).await
 }
 
-pub(super) async fn ready(
+async fn ready(
     session: &Session,
     loaded: &mut Loaded,
     queues: &[QueueId],
     count: usize,
 ) -> Result<(), Failure> {
-    const READY: &str = concat!(
-        "SELECT ",
-        standing!(),
-        ", ",
-        text!(),
-        " FROM unnest($1::int4[]) w (queue) CROSS JOIN LATERAL (SELECT * FROM @entries r WHERE r.queue = w.queue \
-          AND r.ready ORDER BY r.priority DESC, r.tie, r.id LIMIT $2) e \
-          ORDER BY e.queue, e.priority DESC, e.tie, e.id"
-    );
+    const READY: &str = first_ready!("$1::int4[]", "$2");
     if queues.is_empty() {
         return Ok(());
     }
     let (numbers, limit) = (queue_numbers(queues), i64::try_from(count).unwrap_or(i64::MAX));
     let rows = session.query(READY, &[(&numbers, Type::INT4_ARRAY), (&limit, Type::INT8)]).await?;
-    let heads = head_rows(loaded, queues, count, &rows)?;
+    take_ready(loaded, queues, count, &rows)
+}
+
+/// Takes in the first entries of queues that are ready.
+pub(super) fn take_ready(
+    loaded: &mut Loaded,
+    queues: &[QueueId],
+    count: usize,
+    rows: &[Row],
+) -> Result<(), Failure> {
+    let heads = head_rows(loaded, queues, count, rows)?;
     loaded.ready.extend(heads);
     Ok(())
 }

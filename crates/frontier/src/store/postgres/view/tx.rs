@@ -55,14 +55,13 @@ impl Tx for View {
     }
 
     fn tally(&self, collection: CollectionId) -> Tally {
-        if let Some(tally) = self.changes.tallies.get(&collection) {
-            return *tally;
-        }
-        self.counters(collection).map(|counters| counters.tally).unwrap_or_default()
+        let mut tally = self.counters(collection).map(|counters| counters.tally).unwrap_or_default();
+        tally += self.changes.tallies.get(&collection).copied().unwrap_or_default();
+        tally
     }
 
-    fn set_tally(&mut self, collection: CollectionId, tally: Tally) {
-        self.changes.tallies.insert(collection, tally);
+    fn count_up(&mut self, collection: CollectionId, more: Tally) {
+        *self.changes.tallies.entry(collection).or_default() += more;
     }
 
     fn look_ahead(&self, collection: CollectionId, wanted: &[(&str, &str)]) -> bool {
