@@ -56,8 +56,8 @@ pub(super) async fn flush(
         .map_err(|cause| if is_lost(&cause) { Failure::Unheard(cause) } else { cause.into() })?;
     let is_queued = |queue: &QueueId| shifts.get(queue).is_some_and(|shift| shift.counts[0] > 0);
     let mut is_news = changes.catalog.is_some() || changes.new_queues.keys().any(is_queued);
-    for row in refreshed.and_then(|place| answers.get(place)).into_iter().flatten() {
-        is_news |= row.try_get::<_, bool>(0)?;
+    if let Some(refreshed) = refreshed.and_then(|place| answers.get(place)) {
+        is_news |= queues::is_any_earlier(view, refreshed)?;
     }
     Ok(is_news)
 }

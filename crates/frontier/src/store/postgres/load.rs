@@ -26,7 +26,8 @@ macro_rules! hosts_and_queues {
     ($numbers:literal) => {
         concat!(
             "SELECT h.id, h.key, h.owner, h.state::text, \
-                q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, q.first_due, q.seen, q.xmin::text::int8 \
+                q.id, q.collection, q.host, q.queued, q.leased, q.done, q.failed, \
+                q.place, q.opens, q.first_due, q.wake_at, q.seen, q.xmin::text::int8 \
              FROM @hosts h LEFT JOIN @queues q ON q.host = h.id WHERE h.id = ANY(",
             $numbers,
             ")"

@@ -43,8 +43,14 @@ pub(super) struct QueueRow {
     pub(super) collection: CollectionId,
     pub(super) host: HostId,
     pub(super) counts: Counts,
+    /// Its place in line, if an entry is ready.
+    pub(super) place: Option<i64>,
+    /// When it can be claimed, if none is ready and one will be.
+    pub(super) opens: Option<Moment>,
     /// When the first entry is due that is not yet.
     pub(super) first_due: Option<Moment>,
+    /// When its entries are to be looked at.
+    pub(super) wake_at: Option<Moment>,
     /// When it was last changed.
     pub(super) seen: Moment,
     /// Another one after each change.

@@ -190,8 +190,8 @@ pub(super) fn host(row: &Row) -> Result<HostRow, Failure> {
     Ok(HostRow { key, owner, state })
 }
 
-/// Reads the queue that stands beside a host, if it has one: id, collection, host, queued, leased, done, failed, `first_due`,
-/// seen, version.
+/// Reads the queue that stands beside a host, if it has one: id, collection, host, queued, leased, done, failed, place, opens,
+/// `first_due`, `wake_at`, seen, version.
 pub(super) fn queue(row: &Row) -> Result<Option<(QueueId, QueueRow)>, Failure> {
     let Some(id) = row.try_get::<_, Option<i32>>(QUEUE_FROM)? else { return Ok(None) };
     let count = |column: usize| row.try_get::<_, i64>(QUEUE_FROM + column).map(unsigned);
@@ -199,9 +199,12 @@ pub(super) fn queue(row: &Row) -> Result<Option<(QueueId, QueueRow)>, Failure> {
         collection: collection_id(row.try_get(QUEUE_FROM + 1)?),
         host: host_id(row.try_get(QUEUE_FROM + 2)?),
         counts: [count(3)?, count(4)?, count(5)?, count(6)?],
-        first_due: row.try_get::<_, Option<i64>>(QUEUE_FROM + 7)?.map(moment_of_second),
-        seen: moment_of_millis(row.try_get(QUEUE_FROM + 8)?),
-        version: row.try_get(QUEUE_FROM + 9)?,
+        place: row.try_get(QUEUE_FROM + 7)?,
+        opens: row.try_get::<_, Option<i64>>(QUEUE_FROM + 8)?.map(moment_of_millis),
+        first_due: row.try_get::<_, Option<i64>>(QUEUE_FROM + 9)?.map(moment_of_second),
+        wake_at: row.try_get::<_, Option<i64>>(QUEUE_FROM + 10)?.map(moment_of_millis),
+        seen: moment_of_millis(row.try_get(QUEUE_FROM + 11)?),
+        version: row.try_get(QUEUE_FROM + 12)?,
     };
     Ok(Some((queue_id(id), queue)))
 }

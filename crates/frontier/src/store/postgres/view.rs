@@ -188,6 +188,13 @@ impl View {
         all.min_by_key(|(id, standing)| order(*id, standing)).map(|(id, _)| id)
     }
 
+    /// Whether a queue has something ready that this call leaves as it is, if that was read.
+    pub(super) fn has_other_ready(&self, queue: QueueId) -> Option<bool> {
+        let head = self.loaded.ready.get(&queue)?;
+        let is_left = head.entries.iter().any(|entry| !self.changes.entries.contains_key(entry));
+        (is_left || head.is_all).then_some(is_left)
+    }
+
     fn first_by_priority(&self, queue: QueueId) -> Option<EntryId> {
         self.first(queue, false, |id, standing| {
             (std::cmp::Reverse(standing.priority), standing.by_due.then_some(standing.due), id)

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::super::failure::Failure;
 use super::super::loaded::Changes;
-use super::super::rows::{int, millis, owner_number, second};
+use super::super::rows::{int, millis, owner_number, queue_id, second};
 use super::super::session::Statement;
 use super::super::view::View;
 use super::shifts::{Shift, Shifts};
@@ -107,63 +108,104 @@ pub(super) fn change_hosts<'a>(changes: &Changes) -> Result<Option<Statement<'a>
     Ok(is_any.then(|| Statement::new(CHANGE).with(numbers, Type::INT4_ARRAY).with(states, Type::TEXT_ARRAY)))
 }
 
-/// Works out when queues can be claimed that were there before. Answers for each whether that is earlier than before.
-/// What the call knows is not asked for; `OFFSET 0` has each question asked once, and not wherever its answer is used.
+/// Works out when queues can be claimed that were there before, and answers that. What the call knows is not asked for;
+/// `OFFSET 0` has each question asked once, and not wherever its answer is used.
 pub(super) fn refresh<'a>(
     view: &View,
     shifts: &Shifts,
     queues: &BTreeSet<QueueId>,
     woken: &BTreeSet<QueueId>,
 ) -> Option<Statement<'a>> {
-    const REFRESH: &str = "UPDATE @queues q SET queued = n.queued, leased = n.leased, done = n.done, failed = n.failed, \
-            place = n.place, opens = n.opens, first_due = n.first_due, wake_at = least(n.first_due * 1000, n.step), \
-            seen = $11 \
-        FROM (SELECT w.id, o.queued + w.queued AS queued, o.leased + w.leased AS leased, \
-                o.done + w.done AS done, o.failed + w.failed AS failed, s.first_due, s.step, \
-                CASE WHEN s.ready THEN w.place END AS place, \
-                CASE WHEN NOT s.ready AND s.first_due IS NOT NULL THEN greatest(w.opens, s.first_due * 1000) END AS opens, \
-                coalesce(o.place >> 20, o.opens) AS old_at \
-            FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], \
-                $9::bool[], $10::int8[]) \
-                w (id, place, opens, queued, leased, done, failed, has_ready, knows_due, first_due) \
-            JOIN @queues o ON o.id = w.id \
-            CROSS JOIN LATERAL (SELECT \
-                w.has_ready OR EXISTS (SELECT 1 FROM @entries e WHERE e.queue = w.id AND e.ready) AS ready, \
-                CASE WHEN w.knows_due THEN w.first_due ELSE (SELECT min(e.due) FROM @entries e \
-                    WHERE e.queue = w.id AND e.state = 0 AND NOT e.ready) END AS first_due, \
-                (SELECT min(e.step) FROM @entries e WHERE e.queue = w.id AND e.state = 0 AND e.step IS NOT NULL) AS step OFFSET 0) s) n \
-        WHERE q.id = n.id RETURNING coalesce(coalesce(n.place >> 20, n.opens) < n.old_at, \
-            coalesce(n.place, n.opens) IS NOT NULL AND n.old_at IS NULL)";
+    const REFRESH: &str = "UPDATE @queues q SET queued = q.queued + w.queued, leased = q.leased + w.leased, \
+            done = q.done + w.done, failed = q.failed + w.failed, place = CASE WHEN s.ready THEN w.place END, \
+            opens = CASE WHEN NOT s.ready AND s.first_due IS NOT NULL THEN greatest(w.opens, s.first_due * 1000) END, \
+            first_due = s.first_due, wake_at = least(s.first_due * 1000, s.step), seen = $13 \
+        FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], \
+                $9::bool[], $10::int8[], $11::bool[], $12::int8[]) \
+            w (id, queued, leased, done, failed, place, opens, ready, knows_due, first_due, knows_step, step) \
+        CROSS JOIN LATERAL (SELECT \
+            coalesce(w.ready, EXISTS (SELECT 1 FROM @entries e WHERE e.queue = w.id AND e.ready)) AS ready, \
+            CASE WHEN w.knows_due THEN w.first_due ELSE (SELECT min(e.due) FROM @entries e \
+                WHERE e.queue = w.id AND e.state = 0 AND NOT e.ready) END AS first_due, \
+            CASE WHEN w.knows_step THEN w.step ELSE (SELECT min(e.step) FROM @entries e \
+                WHERE e.queue = w.id AND e.state = 0 AND e.step IS NOT NULL) END AS step OFFSET 0) s \
+        WHERE q.id = w.id RETURNING q.id, q.place, q.opens";
     if queues.is_empty() {
         return None;
     }
     let none = Shift::default();
-    let shift = |queue: &QueueId| shifts.get(queue).unwrap_or(&none);
-    let numbers: Vec<i32> = queues.iter().map(|queue| int(queue.0)).collect();
-    let places: Vec<i64> = queues.iter().map(|queue| place(view, *queue)).collect();
-    let opens: Vec<i64> = queues.iter().map(|queue| millis(view.opens(*queue).at)).collect();
-    let mut statement = Statement::new(REFRESH)
-        .with(numbers, Type::INT4_ARRAY)
-        .with(places, Type::INT8_ARRAY)
-        .with(opens, Type::INT8_ARRAY);
-    for state in 0..4 {
-        let counts: Vec<i64> = queues.iter().map(|queue| shift(queue).counts[state]).collect();
+    let mut columns = Columns::default();
+    for queue in queues {
+        columns.push(view, *queue, shifts.get(queue).unwrap_or(&none), woken.contains(queue));
+    }
+    let mut statement = Statement::new(REFRESH).with(columns.id, Type::INT4_ARRAY);
+    for counts in columns.counts {
         statement = statement.with(counts, Type::INT8_ARRAY);
     }
-    let has_ready: Vec<bool> = queues.iter().map(|queue| shift(queue).has_ready).collect();
-    let before = |queue: &QueueId| view.queue_row(*queue).and_then(|row| row.first_due);
-    // What was woken was made ready beside the call.
-    let knows_due = |queue: &QueueId| !woken.contains(queue) && shift(queue).knows_first_due(before(queue));
-    let knows_due: Vec<bool> = queues.iter().map(knows_due).collect();
-    let first_due = queues.iter().map(|queue| shift(queue).first_due_after(before(queue)).map(second));
-    let first_due: Vec<Option<i64>> = first_due.collect();
     Some(
         statement
-            .with(has_ready, Type::BOOL_ARRAY)
-            .with(knows_due, Type::BOOL_ARRAY)
-            .with(first_due, Type::INT8_ARRAY)
+            .with(columns.place, Type::INT8_ARRAY)
+            .with(columns.opens, Type::INT8_ARRAY)
+            .with(columns.ready, Type::BOOL_ARRAY)
+            .with(columns.knows_due, Type::BOOL_ARRAY)
+            .with(columns.first_due, Type::INT8_ARRAY)
+            .with(columns.knows_step, Type::BOOL_ARRAY)
+            .with(columns.step, Type::INT8_ARRAY)
             .with(millis(view.now), Type::INT8),
     )
+}
+
+/// What is known of queues that were there before, as columns.
+#[derive(Default)]
+struct Columns {
+    id: Vec<i32>,
+    /// What they have gained or lost, by state.
+    counts: [Vec<i64>; 4],
+    /// Their places in line, if something is ready.
+    place: Vec<i64>,
+    /// When they open.
+    opens: Vec<i64>,
+    ready: Vec<Option<bool>>,
+    knows_due: Vec<bool>,
+    first_due: Vec<Option<i64>>,
+    knows_step: Vec<bool>,
+    step: Vec<Option<i64>>,
+}
+
+impl Columns {
+    /// Of one that was woken nothing is known: what is ready there was made so beside the call.
+    fn push(&mut self, view: &View, queue: QueueId, shift: &Shift, is_woken: bool) {
+        let before = view.queue_row(queue);
+        let was_ready = before.is_some_and(|row| row.place.is_some());
+        let has_ready = shift.has_ready_after(was_ready, view.has_other_ready(queue));
+        let first_due = before.and_then(|row| row.first_due);
+        let is_still = before.is_some_and(|row| row.wake_at.is_none());
+        self.id.push(int(queue.0));
+        for (counts, count) in self.counts.iter_mut().zip(shift.counts) {
+            counts.push(count);
+        }
+        self.place.push(place(view, queue));
+        self.opens.push(millis(view.opens(queue).at));
+        self.ready.push(has_ready.filter(|_| !is_woken));
+        self.knows_due.push(!is_woken && shift.knows_first_due(first_due));
+        self.first_due.push(shift.first_due_after(first_due).map(second));
+        self.knows_step.push(!is_woken && is_still);
+        self.step.push(shift.step.map(millis));
+    }
+}
+
+/// Whether one of the queues that were worked out can be claimed earlier than it could before.
+pub(super) fn is_any_earlier(view: &View, refreshed: &[Row]) -> Result<bool, Failure> {
+    let at = |place: Option<i64>, opens: Option<i64>| place.map(|place| place >> 20).or(opens);
+    for row in refreshed {
+        let before = view.queue_row(queue_id(row.try_get(0)?));
+        let before = before.and_then(|row| at(row.place, row.opens.map(millis)));
+        let after = at(row.try_get(1)?, row.try_get(2)?);
+        if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn place(view: &View, queue: QueueId) -> i64 {

@@ -43,6 +43,15 @@ impl Shift {
         }
     }
 
+    /// Whether something is ready in a queue, where that is known: `before` says whether something was, and `others` whether one
+    /// is that the call has left as it was.
+    pub(super) fn has_ready_after(&self, before: bool, others: Option<bool>) -> Option<bool> {
+        if self.has_ready || self.last_queued.is_none() || !before {
+            return Some(self.has_ready || (before && self.last_queued.is_none()));
+        }
+        others
+    }
+
     /// Whether it is known when the first entry of a queue is due that waits, if that was `before`. One that waited may not any
     /// more: then only its entries know.
     pub(super) fn knows_first_due(&self, before: Option<Moment>) -> bool {
@@ -73,6 +82,26 @@ pub(super) fn shifts(view: &View) -> Shifts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_ready_is_known_unless_the_last_one_may_be_taken() {
+        let taken = Some(Moment::from_second(50));
+        let cases = [
+            // has one, has taken one; before, others; after
+            ("one is added", (true, None), (false, None), Some(true)),
+            ("one is taken, another added", (true, taken), (true, None), Some(true)),
+            ("none is touched", (false, None), (true, None), Some(true)),
+            ("none is there", (false, None), (false, None), Some(false)),
+            ("one that waited is taken", (false, taken), (false, None), Some(false)),
+            ("one is taken, others are left", (false, taken), (true, Some(true)), Some(true)),
+            ("the last one is taken", (false, taken), (true, Some(false)), Some(false)),
+            ("one is taken, of others nothing is known", (false, taken), (true, None), None),
+        ];
+        for (name, (has_ready, last_queued), (before, others), wanted) in cases {
+            let shift = Shift { has_ready, last_queued, ..Shift::default() };
+            assert_eq!(shift.has_ready_after(before, others), wanted, "{name}");
+        }
+    }
 
     #[test]
     fn the_first_due_is_known_unless_one_that_waited_may_be_gone() {

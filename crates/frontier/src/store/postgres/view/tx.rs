@@ -155,7 +155,17 @@ impl Tx for View {
         let host = self.host_of(is_plain.then_some(collection), key);
         let queue = QueueId(self.short_number(Numbered::Queue));
         let seen = self.now;
-        let row = QueueRow { collection, host, counts: Counts::default(), first_due: None, seen, version: 0 };
+        let row = QueueRow {
+            collection,
+            host,
+            counts: Counts::default(),
+            place: None,
+            opens: None,
+            first_due: None,
+            wake_at: None,
+            seen,
+            version: 0,
+        };
         self.changes.new_queues.insert(queue, row);
         self.changes.queue_by.insert((collection, key.to_owned()), queue);
         queue
