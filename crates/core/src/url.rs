@@ -89,6 +89,16 @@ impl FetchUrl {
         }
     }
 
+    /// Parses an absolute URL, as [`parse`](Self::parse) does: quicker where it is of the same scheme, host and port as this
+    /// one, as most links of a page are.
+    pub fn parse_beside(&self, text: &str) -> Result<Self, UrlError> {
+        check_length(text)?;
+        match self.0.plain_beside(text) {
+            Some(parts) => Ok(Self(parts)),
+            None => Self::parse(text),
+        }
+    }
+
     /// Parses a URL that people wrote without its scheme, such as `example.org/a`.
     pub fn parse_lenient(text: &str) -> Result<Self, UrlError> {
         // Before a path or query only: `example.org/?to=https://x` has no scheme of its own.
@@ -143,6 +153,11 @@ impl FetchUrl {
     /// The URL as it is requested.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
+    }
+
+    /// The URL as it is requested, to keep.
+    pub fn into_string(self) -> String {
+        self.0.into_string()
     }
 
     /// `http` or `https`.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use forager_core::order::Order;
 use forager_core::scope::Profile;
 use forager_core::scope::config::Reading;
 use forager_core::scope::extent::Kind;
@@ -21,6 +22,8 @@ pub struct PageOptions {
     pub reaches_out: bool,
     /// Whether pages are fetched more than once, so that what they say has to be kept.
     pub comes_back: bool,
+    /// Whether it counts what is written on a link.
+    pub needs_texts: bool,
 }
 
 impl PageOptions {
@@ -34,6 +37,7 @@ impl PageOptions {
             reading,
             reaches_out,
             comes_back: profile.length != Some(1),
+            needs_texts: goes_by_texts(profile),
         }
     }
 }
@@ -61,10 +65,21 @@ impl OptionsOf {
             return known.clone();
         }
         let profile = self.catalog.as_ref().and_then(|catalog| profile_of(catalog, collection, seed?));
-        let options = Arc::new(profile.map_or_else(PageOptions::default, PageOptions::of));
+        let mut options = profile.map_or_else(PageOptions::default, PageOptions::of);
+        // A page may lead to one that is another's, which goes by an order of its own.
+        options.needs_texts = self.catalog.as_ref().is_some_and(|catalog| {
+            let mut profiles = catalog.rows().profiles.iter();
+            profiles.any(|profile| profile.collection == collection && goes_by_texts(profile))
+        });
+        let options = Arc::new(options);
         self.known.insert(key, options.clone());
         options
     }
+}
+
+/// Whether a profile orders pages by what is written on the links to them.
+fn goes_by_texts(profile: &Profile) -> bool {
+    profile.order == Order::Services
 }
 
 /// The first profile of a seed in a collection.
@@ -73,4 +88,48 @@ fn profile_of<'c>(catalog: &'c Catalog, collection: &str, seed: &str) -> Option<
     let seed = &catalog.seed(number)?.seed;
     let named = |name: &String| catalog.rows().profiles.iter().find(|profile| profile.id == *name);
     seed.profiles.iter().filter_map(named).find(|profile| profile.collection == collection)
+}
+
+#[cfg(test)]
+mod tests {
+    use forager_core::scope::Seed;
+    use forager_frontier::catalog::{Change, CollectionSpec, Kind};
+    use forager_frontier::{Frontier as _, Memory, Settings};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    /// A catalog of two seeds in one collection, the second of which goes by this order.
+    async fn catalog(second: Order) -> Arc<Catalog> {
+        let frontier = Memory::new(Settings::default()).unwrap();
+        let profile = |id: &str, order| {
+            let mut profile = Profile::new(id, "c");
+            profile.order = order;
+            Change::AddProfile(Box::new(profile))
+        };
+        let seed = |url: &str, profile: &str| {
+            let (url, profiles) = (url.to_owned(), vec![profile.to_owned()]);
+            Change::AddSeed(Seed { url, profiles, enabled: true })
+        };
+        let changes = [
+            Change::AddCollection(CollectionSpec::new("c", Kind::Planned)),
+            profile("first", Order::Hierarchy),
+            profile("second", second),
+            seed("https://a.example/", "first"),
+            seed("https://b.example/", "second"),
+        ];
+        frontier.configure(&changes, Timestamp::UNIX_EPOCH).await.unwrap();
+        frontier.catalog().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn texts_are_read_where_any_order_of_the_collection_goes_by_them() {
+        for (order, want) in [(Order::Hierarchy, false), (Order::Services, true)] {
+            let mut options = OptionsOf::default();
+            options.go_by(catalog(order).await);
+            for seed in ["https://a.example/", "https://b.example/"] {
+                assert_eq!(options.get("c", Some(seed)).needs_texts, want, "{seed}, {order}");
+            }
+        }
+    }
 }

@@ -89,7 +89,7 @@ impl Reading {
             return;
         };
         let target = match url.join(&location) {
-            Ok(target) => target.as_str().to_owned(),
+            Ok(target) => target.into_string(),
             Err(cause) => {
                 let shown = without_user_info(&location).chars().take(MOST_SHOWN).collect();
                 self.skipped.push(Found::new(shown, Action::Invalid, format!("redirects nowhere: {cause}")));
@@ -137,7 +137,7 @@ impl Reading {
         self.remarks = listing.remarks;
         let link = |how| {
             move |item: sitemap::Item| Link {
-                url: item.url.as_str().to_owned(),
+                url: item.url.into_string(),
                 how,
                 last_modified: item.last_modified.map(Moment::of),
                 ..Link::default()
@@ -157,7 +157,7 @@ impl Reading {
         };
         let text = decoded.as_ref().map_or("", |decoded| &*decoded.text);
         if let (Form::Html, Some(decoded)) = (form, &decoded) {
-            let mut page = links::extract(text, url, &link_options(token, decoded.encoding));
+            let mut page = links::extract(text, url, &link_options(token, decoded.encoding, options));
             self.title = page.title.take();
             self.problems = page.problems();
             let unusable = std::mem::take(&mut page.unusable).into_iter();
@@ -181,7 +181,7 @@ impl Reading {
             match obstacle {
                 None => self.links.push(to_queue(link)),
                 Some(why) if self.skipped.len() < MOST_SKIPPED => {
-                    self.skipped.push(Found::new(link.url.as_str().to_owned(), Action::Ignored, why));
+                    self.skipped.push(Found::new(link.url.into_string(), Action::Ignored, why));
                 }
                 Some(_) => {}
             }
@@ -207,8 +207,9 @@ pub fn directives(response: &Response, metas: &[RobotsMeta], token: &str) -> Dir
     Directives::read(tags.iter().filter_map(|value| value.to_str().ok()), metas, token)
 }
 
-fn link_options(token: &str, encoding: &'static str) -> LinkOptions {
-    LinkOptions { encoding, product_token: token.to_owned(), ..LinkOptions::default() }
+fn link_options(token: &str, encoding: &'static str, options: &PageOptions) -> LinkOptions {
+    let PageOptions { needs_texts, .. } = *options;
+    LinkOptions { encoding, product_token: token.to_owned(), texts: needs_texts, ..LinkOptions::default() }
 }
 
 /// How much is told of where a redirect should have led.
@@ -218,7 +219,7 @@ const MOST_SKIPPED: usize = 10 * links::MAX_UNUSABLE;
 
 fn to_queue(link: links::Link) -> Link {
     Link {
-        url: link.url.as_str().to_owned(),
+        url: link.url.into_string(),
         how: if link.kind == links::Kind::Refresh { How::Redirect } else { How::Link },
         in_header: link.in_header,
         text: link.text,

@@ -73,7 +73,7 @@ pub struct Crawler {
 
 /// A turn that is over.
 struct Over {
-    leased: Leased,
+    leased: Arc<Leased>,
     turn: Result<Turn>,
 }
 
@@ -251,6 +251,7 @@ impl<'c> Shift<'c> {
         let options = self.options.get(&leased.collection, leased.seed.as_deref());
         let (visitor, sender) = (self.crawler.visitor.clone(), self.sender.clone());
         self.under_way.take(leased.token);
+        let leased = Arc::new(leased);
         self.visits.spawn(async move {
             let turn = visitor.visit(&leased, round, &options).await;
             // Whoever would read this is gone only when the crawl has ended.
@@ -282,7 +283,7 @@ impl<'c> Shift<'c> {
                     tell_robots(watcher, robots, worker);
                     let line = PageLine { worker, ..line };
                     reports.push(report);
-                    lines.push((line, skipped, over.leased.rule));
+                    lines.push((line, skipped, over.leased.rule.clone()));
                 }
                 Ok(Turn::Spent(robots)) => {
                     tell_robots(watcher, robots, worker);

@@ -33,11 +33,43 @@ pub(crate) struct Visitor {
     pub(crate) pace: Arc<Pace>,
     pub(crate) product_token: String,
     /// Requests that were sent, of pages that are not reported yet.
-    pub(crate) sent: Mutex<HashMap<Token, FetchRow>>,
+    pub(crate) sent: Mutex<HashMap<Token, Unreported>>,
     /// How pages were come to, if anybody wants to know.
     pub(crate) trails: Option<Trails>,
     /// Sites whose sitemaps a collection was told of.
     pub(crate) introduced: Mutex<HashSet<(String, String)>>,
+}
+
+/// A request that was sent, of a page that is not reported yet.
+pub(crate) struct Unreported {
+    leased: Arc<Leased>,
+    at: Timestamp,
+    robots: String,
+}
+
+impl Unreported {
+    /// The host that was asked.
+    fn host(&self) -> String {
+        // What was asked for was parsed before.
+        FetchUrl::parse(&self.leased.url).map(|url| url.host_key().to_owned()).unwrap_or_default()
+    }
+
+    /// How it stands in the log if nothing else comes of it.
+    fn row(self, ended: Timestamp) -> FetchRow {
+        let Terms { least_gap, most_in_flight } = self.leased.terms;
+        FetchRow {
+            least_gap,
+            most_in_flight,
+            started: Moment::of(self.at),
+            ended: Moment::of(ended),
+            collection: self.leased.collection.clone(),
+            host: self.host(),
+            url: self.leased.url.clone(),
+            result: "stopped".to_owned(),
+            robots: self.robots,
+            ..FetchRow::default()
+        }
+    }
 }
 
 /// How many of them are kept in mind.
@@ -68,7 +100,12 @@ pub struct Visited {
 
 impl Visitor {
     /// Takes the turn of a page.
-    pub(crate) async fn visit(&self, leased: &Leased, round: Round, options: &PageOptions) -> Result<Turn> {
+    pub(crate) async fn visit(
+        &self,
+        leased: &Arc<Leased>,
+        round: Round,
+        options: &PageOptions,
+    ) -> Result<Turn> {
         let mut visited = Box::new(Visited {
             report: Report { token: leased.token.0, ..Report::default() },
             line: begin(leased, self.clock.now()),
@@ -150,7 +187,7 @@ impl Visitor {
     /// have run out meanwhile: they may have been read anew by another.
     async fn send(
         &self,
-        (url, leased): (&FetchUrl, &Leased),
+        (url, leased): (&FetchUrl, &Arc<Leased>),
         line: &mut PageLine,
         (round, expires): (Round, Timestamp),
     ) -> Option<std::result::Result<Response, Failure>> {
@@ -159,36 +196,24 @@ impl Visitor {
         }
         let at = self.pace.turn(url.host_key(), leased.terms.least_gap, round).await;
         line.at = at.filter(|at| *at < expires)?;
-        self.note_sent(leased, url, line);
+        self.note_sent(leased, line);
         Some(self.http.get(&request(url, leased)).await)
     }
 
     /// Keeps in mind that a request was sent, until its page is reported.
-    fn note_sent(&self, leased: &Leased, url: &FetchUrl, line: &PageLine) {
-        let Terms { least_gap, most_in_flight } = leased.terms;
-        let row = FetchRow {
-            least_gap,
-            most_in_flight,
-            started: Moment::of(line.at),
-            collection: leased.collection.clone(),
-            host: url.host_key().to_owned(),
-            url: leased.url.clone(),
-            result: "stopped".to_owned(),
-            robots: line.robots.clone(),
-            ..FetchRow::default()
-        };
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(leased.token, row);
+    fn note_sent(&self, leased: &Arc<Leased>, line: &PageLine) {
+        let sent = Unreported { leased: leased.clone(), at: line.at, robots: line.robots.clone() };
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(leased.token, sent);
     }
 
     /// Writes down a request that came to nothing and is sent once more. Its page has no line for it.
     async fn log_unanswered(&self, leased: &Leased, cause: &Failure) -> Result<()> {
-        let row = self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&leased.token);
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&leased.token);
         let ended = self.clock.now();
-        let row = row.map(|row| FetchRow {
-            ended: Moment::of(ended),
+        let row = sent.map(|sent| FetchRow {
             collection: String::new(),
             result: cause.to_string(),
-            ..row
+            ..sent.row(ended)
         });
         let notes: Vec<Note> = row.map(Note::Fetch).into_iter().collect();
         Ok(self.frontier.note(&notes, ended).await?)
@@ -197,22 +222,22 @@ impl Visitor {
     /// A page was reported, so that its request is in the log, and the queue knows what its host wants.
     pub(crate) fn was_reported(&self, report: &Report) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = sent.remove(&Token(report.token));
+        let request = sent.remove(&Token(report.token));
         // A page that is well says nothing of another one whose host wants to rest, and which is not reported yet.
         let rests = match report.error {
             None => report.status.is_some_and(is_refusal),
             Some(error) => matches!(error, FetchError::Timeout | FetchError::Network),
         };
-        if let Some(row) = row.filter(|_| rests) {
-            self.pace.settle(&row.host);
+        if let Some(request) = request.filter(|_| rests) {
+            self.pace.settle(&request.host());
         }
     }
 
     /// The requests that were sent and will not be reported, for the log.
     pub(crate) fn take_unreported(&self) -> Vec<Note> {
         let sent = std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner));
-        let ended = Moment::of(self.clock.now());
-        let pages = sent.into_values().map(|row| FetchRow { ended, ..row });
+        let ended = self.clock.now();
+        let pages = sent.into_values().map(|sent| sent.row(ended));
         pages.chain(self.office.take_unlogged()).map(Note::Fetch).collect()
     }
 
@@ -343,7 +368,7 @@ fn come(leased: &Leased) -> Come {
 
 fn listing(page: &FetchUrl, text: &str) -> Option<Link> {
     let url = page.join(text).ok()?;
-    Some(Link { url: url.as_str().to_owned(), how: How::Listing, ..Link::default() })
+    Some(Link { url: url.into_string(), how: How::Listing, ..Link::default() })
 }
 
 fn kind(failure: &Failure) -> FetchError {

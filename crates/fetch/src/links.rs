@@ -178,6 +178,8 @@ pub struct LinkOptions {
     pub max_links: usize,
     /// The longest URL, in bytes.
     pub max_url_bytes: usize,
+    /// Whether text and title of links are read.
+    pub texts: bool,
     /// The longest text and title, in bytes.
     pub max_text_bytes: usize,
     /// The most bytes of all URLs together. A long base would multiply with the number of links.
@@ -191,6 +193,7 @@ impl Default for LinkOptions {
             product_token: "forager".to_owned(),
             max_links: 10_000,
             max_url_bytes: 8192,
+            texts: true,
             max_text_bytes: 512,
             max_total_bytes: 8 * 1024 * 1024,
         }

@@ -315,3 +315,17 @@ proptest! {
         prop_assert_eq!(bare, with_text);
     }
 }
+
+#[test]
+fn texts_are_left_out_where_nobody_wants_them() {
+    let html =
+        "<title>T</title><a href=a title=x>To <b>A</b></a><map><area href=b alt=B></map><a href=c>C</a>";
+    let page = FetchUrl::parse("https://example.org/").unwrap();
+    let read = |texts| extract(html, &page, &LinkOptions { texts, ..LinkOptions::default() });
+    let (with, mut without) = (read(true), read(false));
+    assert!(without.links.iter().all(|link| link.text.is_empty() && link.title.is_empty()));
+    for (without, with) in without.links.iter_mut().zip(&with.links) {
+        (without.text, without.title) = (with.text.clone(), with.title.clone());
+    }
+    assert_eq!(without, with, "nothing else differs");
+}

@@ -20,8 +20,8 @@ use forager_core::url::FetchUrl;
 use forager_crawl::clock::Clock;
 use forager_crawl::{CrawlConfig, Crawler};
 use forager_fetch::http::HttpConfig;
-use forager_frontier::Frontier;
 use forager_frontier::catalog::{Catalog, Change, Kind};
+use forager_frontier::{Frontier, Options};
 
 pub(crate) use self::signals::{Signals, StopsAt, with_signals};
 use crate::cli::{AskArgs, FetchArgs, QueuePlace};
@@ -52,7 +52,7 @@ impl Crawl {
         traces: bool,
     ) -> anyhow::Result<Self> {
         let Prepared { config, http, is_shared } = Prepared::new(config, place, fetch, urls)?;
-        let queue = Queue::open(place, &config).await?;
+        let queue = Queue::open_as(place, &config, Options::for_crawl()).await?;
         let frontier = queue.frontier();
         let hold = if is_shared { config.store.postgres.hold } else { CrawlConfig::default().hold };
         let behaviour = CrawlConfig {

@@ -38,9 +38,18 @@ pub(crate) enum Queue {
 impl Queue {
     /// Opens the queue that is meant.
     pub(crate) async fn open(place: &QueuePlace, config: &Config) -> anyhow::Result<Self> {
+        Self::open_as(place, config, Options::default()).await
+    }
+
+    /// Opens the queue that is meant, and uses its folder like this, if it has one. How durable it is the configuration says.
+    pub(crate) async fn open_as(
+        place: &QueuePlace,
+        config: &Config,
+        options: Options,
+    ) -> anyhow::Result<Self> {
         match Place::of(place, config)? {
             Place::Folder(path) => {
-                Ok(Self::Folder(Arc::new(open_patiently(&path, config, place.lock_timeout)?)))
+                Ok(Self::Folder(Arc::new(open_patiently(&path, config, place.lock_timeout, options)?)))
             }
             Place::Database(database) => Ok(Self::Database(Arc::new(connect(&database, config).await?))),
         }
@@ -221,14 +230,19 @@ impl fmt::Display for Busy {
 
 impl std::error::Error for Busy {}
 
-fn open_patiently(path: &Path, config: &Config, patience: Interval) -> anyhow::Result<Embedded> {
+fn open_patiently(
+    path: &Path,
+    config: &Config,
+    patience: Interval,
+    options: Options,
+) -> anyhow::Result<Embedded> {
     let (started, longest) = (Instant::now(), Duration::from_secs_f64(patience.as_secs_f64()));
+    let durability = match config.store.durability {
+        config::Durability::Process => Durability::Process,
+        config::Durability::Fsync => Durability::Fsync,
+    };
+    let options = Options { durability, ..options };
     loop {
-        let durability = match config.store.durability {
-            config::Durability::Process => Durability::Process,
-            config::Durability::Fsync => Durability::Fsync,
-        };
-        let options = Options { durability, ..Options::default() };
         match Embedded::open(path, config.settings(), options) {
             Err(Error::Locked { .. }) if started.elapsed() < longest => std::thread::sleep(TRY_EVERY),
             Err(Error::Locked { path }) => {

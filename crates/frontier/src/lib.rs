@@ -30,6 +30,6 @@ pub use moment::Moment;
 pub use settings::Settings;
 pub use store::{
     Checked, Durability, Embedded, Finding, Memory, Migration, Options, Postgres, PostgresOptions,
-    PostgresSchema,
+    PostgresSchema, WriteBuffers,
 };
 pub use verbs::Frontier;

@@ -11,7 +11,7 @@ use forager_core::time::Interval;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-pub use embedded::{Checked, Durability, Embedded, Finding, Options};
+pub use embedded::{Checked, Durability, Embedded, Finding, Options, WriteBuffers};
 pub use memory::Memory;
 pub use postgres::{Applied, Migration, Postgres, PostgresOptions, PostgresSchema};
 

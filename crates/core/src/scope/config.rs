@@ -451,13 +451,6 @@ impl Scopes {
         first.map_or(Order::default(), |profile| profile.order)
     }
 
-    /// How many URLs of one host `seed` may bring into `collection`, as its first profile there says; 0 if any number.
-    pub fn max_per_host(&self, collection: &str, seed: &Identity) -> u64 {
-        let seed = self.seed_in(collection, seed);
-        let first = seed.and_then(|seed| self.profiles_of(seed, collection).next());
-        first.map_or(0, |profile| profile.extent.traps().max_per_host)
-    }
-
     /// Whether a collection is enabled; none if it is gone.
     pub(super) fn collection_enabled(&self, id: &str) -> Option<bool> {
         self.collections.get(id).copied()

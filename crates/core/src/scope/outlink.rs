@@ -4,10 +4,11 @@ use core::fmt;
 
 use jiff::Timestamp;
 
-use super::config::{Scopes, SeedRules};
+use super::config::{ProfileRules, Scopes, SeedRules};
 use super::extent::{Comparable, Outside, Place, Within, share_domain};
 use super::standing::{Standing, later, length};
 use crate::merge;
+use crate::order::Order;
 use crate::url::Identity;
 
 /// The page on which the link was found.
@@ -211,6 +212,20 @@ impl<'c, 'a> Page<'c, 'a> {
         let Context { collection, place, .. } = *context;
         let collection_enabled = scopes.collection_enabled(collection);
         Self { scopes, collection, place, collection_enabled, seed: scopes.seed_in(collection, context.seed) }
+    }
+
+    /// How the URLs that its seed owns in its collection are ordered; see [`Scopes::order`].
+    pub fn order(&self) -> Order {
+        self.first_profile().map_or(Order::default(), |profile| profile.order)
+    }
+
+    /// How many URLs of one host its seed may bring into its collection, as its first profile there says; 0 if any number.
+    pub fn max_per_host(&self) -> u64 {
+        self.first_profile().map_or(0, |profile| profile.extent.traps().max_per_host)
+    }
+
+    fn first_profile(&self) -> Option<&'c ProfileRules> {
+        self.scopes.profiles_of(self.seed?, self.collection).next()
     }
 
     /// Decides about a link to `url`, found at `now`; see [`outlink`].

@@ -49,6 +49,18 @@ impl Parts {
         Some(Self { text, host, host_end, path, path_end: path + target.path_end })
     }
 
+    /// The parts of an absolute URL of the same scheme, host and port as this one, if the parser would leave it as it is.
+    pub(super) fn plain_beside(&self, text: &str) -> Option<Self> {
+        let kept = &self.text[..self.path as usize];
+        let target = text.strip_prefix(kept).filter(|target| target.starts_with('/'))?;
+        Some(self.with_target(kept, &PlainTarget::of(target)?))
+    }
+
+    /// What is kept of this URL, and a path and query behind it.
+    fn with_target(&self, kept: &str, target: &PlainTarget<'_>) -> Self {
+        Self { text: [kept, target.text].concat(), path_end: position(kept) + target.path_end, ..*self }
+    }
+
     /// Resolves a link on this page, if the parser would leave the link as it is.
     pub(super) fn plain_join(&self, href: &str) -> Option<Self> {
         let kept = match href.as_bytes() {
@@ -63,8 +75,7 @@ impl Parts {
             bytes if bytes.contains(&b':') => return None,
             _ => &self.text[..=self.path as usize + self.path().rfind('/')?],
         };
-        let target = PlainTarget::of(href)?;
-        Some(Self { text: [kept, target.text].concat(), path_end: position(kept) + target.path_end, ..*self })
+        Some(self.with_target(kept, &PlainTarget::of(href)?))
     }
 
     /// The same URL, with its path and query as these make them.
@@ -89,6 +100,10 @@ impl Parts {
 
     pub(super) fn as_str(&self) -> &str {
         &self.text
+    }
+
+    pub(super) fn into_string(self) -> String {
+        self.text
     }
 
     pub(super) fn scheme(&self) -> &str {
@@ -286,6 +301,18 @@ mod tests {
             let text = scheme + &rest;
             if let Some(parts) = Parts::plain(&text) {
                 prop_assert_eq!(Ok(parts), Url::parse(&text).map(Parts::of));
+            }
+        }
+
+        /// Also where the authority is not looked at, because it is that of another one.
+        #[test]
+        fn plain_urls_beside_another_are_as_parsed(base in bases(), rest in tricky()) {
+            if let Ok(base) = Url::parse(&base).map(Parts::of) {
+                for text in [format!("{}{rest}", &base.text[..base.path as usize]), rest] {
+                    if let Some(parts) = base.plain_beside(&text) {
+                        prop_assert_eq!(Ok(parts), Url::parse(&text).map(Parts::of));
+                    }
+                }
             }
         }
 

@@ -44,7 +44,7 @@ async fn a_turn_that_fails_does_not_take_others_along() {
         let failure = || forager_frontier::Error::Configuration(format!("failure {number}"));
         let turn = if number == 1 { Ok(reported(&leased)) } else { Err(failure().into()) };
         shift.under_way.take(leased.token);
-        shift.finished.push(Over { leased, turn });
+        shift.finished.push(Over { leased: leased.into(), turn });
     }
     let mut pages = Pages::default();
     let failed = shift.hand_in(&mut pages).await.unwrap_err();

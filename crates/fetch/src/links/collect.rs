@@ -147,7 +147,7 @@ impl<'h> Reader<'h, '_> {
         // A link cannot hold another: a new one ends the one before.
         self.open = None;
         let Some(href) = tag.attribute("href") else { return false };
-        self.open = self.add(Kind::Anchor, href, tag).filter(|_| has_content);
+        self.open = self.add(Kind::Anchor, href, tag).filter(|_| has_content && self.options.texts);
         self.open.is_some()
     }
 
@@ -176,7 +176,7 @@ impl<'h> Reader<'h, '_> {
             LINK => self.link(tag),
             AREA => {
                 let index = tag.attribute("href").and_then(|href| self.add(Kind::Area, href, tag));
-                if let Some(index) = index {
+                if let Some(index) = index.filter(|_| self.options.texts) {
                     self.push_apart(index, &tag.attribute("alt").unwrap_or_default());
                 }
             }
@@ -254,7 +254,8 @@ impl<'h> Reader<'h, '_> {
             self.seen.too_many += 1;
             return None;
         }
-        let title = tag.attribute("title").map(|title| self.line(&title)).unwrap_or_default();
+        let title = if self.options.texts { tag.attribute("title") } else { None };
+        let title = title.map(|title| self.line(&title)).unwrap_or_default();
         let rel = tag.raw("rel").map(parts::relation).unwrap_or_default();
         let in_header = self.regions.is_in_header();
         self.seen.links.push(Raw { href, text: String::new(), title, rel, in_header, kind });

@@ -85,6 +85,8 @@ struct Context<'c> {
     seed_number: SeedId,
     /// The page, as the rules of scope have it.
     page: outlink::Page<'c, 'c>,
+    /// Where it is.
+    url: Option<FetchUrl>,
     order: Order,
     harvest: u8,
     /// The most URLs of one host; 0 if any number.
@@ -99,8 +101,8 @@ impl<'c> Context<'c> {
     /// The context of a page: that of its entry, or else what the page says of itself.
     fn of<T: Tx>(tx: &T, catalog: &'c Catalog, finds: Finds<'c>, now: Moment) -> Result<Option<Self>> {
         let collection = finds.collection;
-        let source = finds.source.and_then(|source| FetchUrl::parse_lenient(source).ok());
-        let identity = source.map(|source| catalog.scopes().identity(&collection.spec.id, &source));
+        let url = finds.source.and_then(|source| FetchUrl::parse_lenient(source).ok());
+        let identity = url.as_ref().map(|url| catalog.scopes().identity(&collection.spec.id, url));
         let known = match &identity {
             Some(identity) => find(tx, collection, identity)?,
             None => None,
@@ -116,25 +118,27 @@ impl<'c> Context<'c> {
         else {
             return Ok(None);
         };
-        let order = catalog.order(&collection.spec.id, Some(seed_number));
+        let place =
+            standing.map_or(Place { depth: finds.depth, hops_off_domain: 0 }, |standing| standing.place);
+        let context = outlink::Context { collection: &collection.spec.id, seed, place, hop: Hop::default() };
+        let page = outlink::Page::of(catalog.scopes(), &context);
+        let order = page.order();
         let mut priority = standing.map(|standing| standing.priority);
         if let (true, Some((_, entry))) = (counts_links(order), known) {
             // What further links added to a page is its own; it hands on what its best link gave it.
             let best = tx.load(entry)?.1.best_link;
             priority = best.map(super::priority::thousandths);
         }
-        let place =
-            standing.map_or(Place { depth: finds.depth, hops_off_domain: 0 }, |standing| standing.place);
-        let context = outlink::Context { collection: &collection.spec.id, seed, place, hop: Hop::default() };
         Ok(Some(Self {
             catalog,
             collection,
             seed,
             seed_number,
-            page: outlink::Page::of(catalog.scopes(), &context),
+            page,
+            url,
             order,
             harvest: standing.map_or(collection.harvest, |standing| standing.harvest),
-            max_per_host: catalog.scopes().max_per_host(&collection.spec.id, seed),
+            max_per_host: page.max_per_host(),
             source: identity.map(|identity| Source { identity, priority }),
             source_entry: known.map(|(_, entry)| entry),
             source_risk: standing.map_or(Risk::Low, |standing| standing.risk),
@@ -145,7 +149,10 @@ impl<'c> Context<'c> {
     /// Takes in the links of the page.
     fn take_in<T: Tx>(&self, tx: &mut T, links: &[Link], answers: &mut Vec<Discovery>) -> Result<()> {
         let parse = |link: &Link| {
-            let url = FetchUrl::parse(&link.url)?;
+            let url = match &self.url {
+                Some(page) => page.parse_beside(&link.url)?,
+                None => FetchUrl::parse(&link.url)?,
+            };
             let identity = self.catalog.scopes().identity(&self.collection.spec.id, &url);
             Ok((url, identity))
         };
@@ -155,12 +162,14 @@ impl<'c> Context<'c> {
         if !tx.look_ahead(self.collection.number, &wanted) {
             return Ok(());
         }
-        let mut words = Words::new();
+        let (mut words, mut last_queue) = (Words::new(), None);
         for (link, parsed) in links.iter().zip(&parsed) {
             answers.push(match parsed {
                 Ok((url, identity)) => {
+                    let queue = self.queue_of(tx, identity, &mut last_queue);
+                    let known = queue.map_or(Ok(None), |queue| tx.find(queue, identity.as_str()))?;
                     let sighting = Sighting { url, identity, link, source: self.source.as_ref() };
-                    self.judge(tx, sighting, &mut words)?
+                    self.judge(tx, sighting, known, &mut words)?
                 }
                 Err(error) => Discovery { action: Action::Invalid, rule: error.to_string().into() },
             });
@@ -168,13 +177,29 @@ impl<'c> Context<'c> {
         Ok(())
     }
 
+    /// The queue that a URL belongs to, if it is there. Most links of a page lead to where the `last` one did.
+    fn queue_of<'l, T: Tx>(
+        &self,
+        tx: &T,
+        identity: &'l Identity,
+        last: &mut Option<(&'l str, QueueId)>,
+    ) -> Option<QueueId> {
+        let key = identity.host_key();
+        if let Some((_, queue)) = last.filter(|(of, _)| *of == key) {
+            return Some(queue);
+        }
+        let queue = tx.find_queue(self.collection.number, key)?;
+        *last = Some((key, queue));
+        Some(queue)
+    }
+
     fn judge<T: Tx>(
         &self,
         tx: &mut T,
         sighting: Sighting<'_>,
+        known: Option<EntryId>,
         words: &mut Words<Rule<'c>>,
     ) -> Result<Discovery> {
-        let known = find(tx, self.collection, sighting.identity)?.map(|(_, entry)| entry);
         let known = known.and_then(|entry| Some((entry, tx.standing(entry)?)));
         let is_through = |standing: &Standing| matches!(standing.state, State::Done | State::Failed);
         if let Some((_, standing)) = known

@@ -70,6 +70,16 @@ pub enum Durability {
     Fsync,
 }
 
+/// How much of what was written waits in memory to be written out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteBuffers {
+    /// Enough that whoever takes in many thousand URLs a second is not held up.
+    #[default]
+    Large,
+    /// A quarter of that.
+    Small,
+}
+
 /// How a folder is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -77,11 +87,24 @@ pub struct Options {
     pub durability: Durability,
     /// Memory for blocks that were read, in bytes.
     pub cache_bytes: u64,
+    /// Memory for what was written.
+    pub write_buffers: WriteBuffers,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durability: Durability::default(), cache_bytes: 32 * 1024 * 1024 }
+        Self {
+            durability: Durability::default(),
+            cache_bytes: 32 * 1024 * 1024,
+            write_buffers: WriteBuffers::default(),
+        }
+    }
+}
+
+impl Options {
+    /// For a crawl, which waits for the web, and may run on a small machine for long: it takes little memory.
+    pub fn for_crawl() -> Self {
+        Self { cache_bytes: 8 * 1024 * 1024, write_buffers: WriteBuffers::Small, ..Self::default() }
     }
 }
 
@@ -112,7 +135,7 @@ impl Embedded {
     pub fn open(path: impl AsRef<Path>, settings: Settings, options: Options) -> Result<Self> {
         let load = || {
             let seal = seal::read(path.as_ref())?;
-            let disk = Disk::open(path.as_ref(), options.cache_bytes)?;
+            let disk = Disk::open(path.as_ref(), options)?;
             let inner = recover::load(disk.clone(), Arc::new(settings), None)?;
             seal.map_or(Ok(()), |seal| seal.check(&disk, inner.fold.rows()))?;
             seal::break_open(&disk)?;

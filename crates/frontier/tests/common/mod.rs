@@ -25,7 +25,7 @@ pub fn new_folder() -> TempDir {
 
 /// How tests open stores: with small caches, for they open many at once.
 pub fn options(durability: Durability) -> Options {
-    Options { durability, cache_bytes: 4 * 1024 * 1024 }
+    Options { durability, cache_bytes: 4 * 1024 * 1024, ..Options::default() }
 }
 
 /// Opens the store in a folder.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fjall::{PersistMode, Readable as _, Snapshot};
 
+use super::Options;
 use super::disk::Disk;
 use crate::error::{Error, Result};
 
@@ -55,7 +56,7 @@ fn about_copy(error: Error, partial: &Path, target: &Path) -> Error {
 }
 
 fn fill(source: &Disk, snapshot: &Snapshot, folder: &Path) -> Result<()> {
-    let copy = Disk::open(folder, CACHE_BYTES)?;
+    let copy = Disk::open(folder, Options { cache_bytes: CACHE_BYTES, ..Options::default() })?;
     let failed = |cause: fjall::Error| copy.storage(super::disk::plain(&cause));
     for (from, to) in source.keyspaces().into_iter().zip(copy.keyspaces()) {
         let mut rows = snapshot.iter(from).peekable();

@@ -9,6 +9,7 @@ use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 
 use super::codec::Unreadable;
+use super::{Options, WriteBuffers};
 use crate::error::{Error, Result};
 
 const MIB: u64 = 1024 * 1024;
@@ -57,11 +58,11 @@ impl std::fmt::Debug for Disk {
 
 impl Disk {
     /// Opens the folder, or makes it.
-    pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<Self> {
+    pub(super) fn open(path: &Path, options: Options) -> Result<Self> {
         prepare(path)?;
         let failed = |cause| opening(path, &cause);
         let db = Database::builder(path)
-            .cache_size(cache_bytes)
+            .cache_size(options.cache_bytes)
             .max_journaling_size(MAX_JOURNALS)
             // It would be undone, and done again for a checksum, at every start.
             .journal_compression(CompressionType::None)
@@ -71,20 +72,25 @@ impl Disk {
             .map_err(failed)?;
         // What is written is held in memory until there are so many MiB of it, and once more while these are written
         // out: larger tables would make less work, and weigh more than all that schedules a million queues.
-        let open = |name, memtable| db.keyspace(name, || scanned(memtable)).map_err(failed);
+        let size = |mib: u64| match options.write_buffers {
+            WriteBuffers::Large => mib * MIB,
+            WriteBuffers::Small => mib * MIB / 4,
+        };
+        let open = |name, mib| db.keyspace(name, || scanned(size(mib))).map_err(failed);
+        let open_looked_up = |name, mib| db.keyspace(name, || looked_up(size(mib))).map_err(failed);
         let disk = Self {
             path: path.to_owned(),
             meta: open("meta", 4)?,
             hosts: open("hosts", 8)?,
             queues: open("queues", 8)?,
-            urls: db.keyspace("urls", || looked_up(16)).map_err(failed)?,
+            urls: open_looked_up("urls", 16)?,
             log: open("log", 8)?,
             pages: open("pages", 8)?,
             host_pages: open("host pages", 8)?,
             // Whoever frees a memtable of many small rows has to wait: let there be fewer of them.
-            records: db.keyspace("records", || looked_up(8)).map_err(failed)?,
+            records: open_looked_up("records", 8)?,
             events: open("events", 4)?,
-            notes: db.keyspace("notes", || looked_up(4)).map_err(failed)?,
+            notes: open_looked_up("notes", 4)?,
             fetches: open("fetches", 4)?,
             db,
         };
@@ -205,21 +211,21 @@ pub(super) fn journals(folder: &Path) -> std::io::Result<Vec<(u64, PathBuf)>> {
     Ok(journals)
 }
 
-fn options(memtable_mib: u64, block_kib: u32) -> KeyspaceCreateOptions {
+fn options(memtable_bytes: u64, block_kib: u32) -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
-        .max_memtable_size(memtable_mib * MIB)
+        .max_memtable_size(memtable_bytes)
         .data_block_size_policy(BlockSizePolicy::all(block_kib * 1024))
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
 }
 
 /// For rows that are asked for one by one: each lies in a small block, and none is asked for in vain.
-fn looked_up(memtable_mib: u64) -> KeyspaceCreateOptions {
-    options(memtable_mib, 4).expect_point_read_hits(true)
+fn looked_up(memtable_bytes: u64) -> KeyspaceCreateOptions {
+    options(memtable_bytes, 4).expect_point_read_hits(true)
 }
 
 /// For rows that are only ever read all together: these need no filters.
-fn scanned(memtable_mib: u64) -> KeyspaceCreateOptions {
-    options(memtable_mib, 16).filter_policy(FilterPolicy::disabled())
+fn scanned(memtable_bytes: u64) -> KeyspaceCreateOptions {
+    options(memtable_bytes, 16).filter_policy(FilterPolicy::disabled())
 }
 
 /// Refuses what is not a folder of ours, and clears away one that was never finished.

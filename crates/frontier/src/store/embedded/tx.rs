@@ -94,11 +94,12 @@ impl Tx for Inner {
     /// Most of a look-up is waiting for memory; many in a row wait together. Where what is wanted is new, the end of its
     /// queue is needed next.
     fn look_ahead(&self, collection: CollectionId, wanted: &[(&str, &str)]) -> bool {
-        let hash = |&(key, identity): &(&str, &str)| {
-            let queue = self.find_queue(collection, key)?;
-            Some((queue, self.index.hash(queue, identity)))
-        };
-        let hashes: Vec<(QueueId, u64)> = wanted.iter().filter_map(hash).collect();
+        let mut hashes: Vec<(QueueId, u64)> = Vec::with_capacity(wanted.len());
+        // Most links of a page lead to one host.
+        for links in wanted.chunk_by(|(key, _), (next, _)| key == next) {
+            let Some(queue) = self.find_queue(collection, links[0].0) else { continue };
+            hashes.extend(links.iter().map(|(_, identity)| (queue, self.index.hash(queue, identity))));
+        }
         let new = hashes.iter().filter(|(_, hash)| self.index.find(*hash, &self.slots).is_none());
         let ends: usize = new.filter_map(|(queue, _)| self.queue_at(*queue)).map(Queue::end).sum();
         std::hint::black_box(ends);
