@@ -7,7 +7,9 @@ mod common;
 use common::*;
 use forager_server::proto::log_level_params::Level;
 use forager_server::proto::{
-    Active, BlockQueueParams, CrawlLimitParams, Empty, Local, LogLevelParams, QueueDelayParams,
+    Active, BlockQueueParams, CountUrlParams, CrawlLimitParams, DeleteCrawlMessage, Empty, GetParams,
+    ListUrlParams, Local, LogLevelParams, Pagination, PurgeUrlParams, QueueDelayParams,
+    QueueWithinCrawlParams, UrlStatusRequest,
 };
 use tonic::Code;
 
@@ -22,6 +24,9 @@ on_every_store![
     no_delay_is_a_delay_of_its_own,
     what_is_put_while_nothing_is_handed_out_waits,
     being_active_is_read_back,
+    the_largest_numbers_are_kept_as_far_as_they_can_be,
+    white_space_is_the_crawl_without_a_name,
+    fields_of_later_releases_are_known,
     the_rest_answers,
 ];
 
@@ -192,4 +197,88 @@ async fn the_rest_answers(mut world: World) {
     assert_eq!(nodes.values, ["localhost:7071"]);
     let level = LogLevelParams { package: "crawlercommons".into(), level: Level::Debug.into(), local: false };
     world.client.set_log_level(level).await.unwrap();
+}
+
+async fn the_largest_numbers_are_kept_as_far_as_they_can_be(mut world: World) {
+    const MOST: u32 = u32::MAX;
+    const YEAR: u32 = 365 * 24 * 60 * 60;
+    for key in ["held", "delayed", "limited"] {
+        one_due(&mut world, key, "").await;
+    }
+    let hold = GetParams { delay_requestable: MOST, ..keyed("held", 1) };
+    assert_eq!(world.get(hold).await, ["held/0"]);
+    let (key, crawl_id) = ("delayed".to_owned(), String::new());
+    let delay = QueueDelayParams { key, delay_requestable: MOST, crawl_id, local: false };
+    world.client.set_delay(delay).await.unwrap();
+    assert_eq!(world.get(keyed("delayed", 1)).await, ["delayed/0"]);
+    let (key, crawl_id) = ("limited".to_owned(), String::new());
+    world
+        .client
+        .set_crawl_limit(CrawlLimitParams { key, limit: MOST, crawl_id, local: false })
+        .await
+        .unwrap();
+    world.good(vec![due(placed("limited/0", "limited", ""), 0u64)]).await;
+    assert_eq!(world.get(keyed("limited", 1)).await, ["limited/1"]);
+    world.pass(YEAR);
+    assert_eq!(world.stats("", "held").await.in_process, 1, "held");
+    assert_eq!(world.get(keyed("held", 9)).await.len(), 4, "the others");
+    assert_eq!(world.get(keyed("delayed", 9)).await, [""; 0]);
+    assert_eq!(world.get(keyed("limited", 9)).await.len(), 4);
+}
+
+/// In every call that names a crawl, apart from those that put and get.
+async fn white_space_is_the_crawl_without_a_name(mut world: World) {
+    const WHITE: &str = " \t ";
+    let crawl_id = || WHITE.to_owned();
+    let key = || "k".to_owned();
+    one_due(&mut world, "k", "").await;
+    assert_eq!(world.stats(WHITE, "k").await.crawl_id, "DEFAULT");
+    let pagination = Pagination { crawl_id: crawl_id(), ..Pagination::default() };
+    let queues = world.client.list_queues(pagination).await.unwrap().into_inner();
+    assert_eq!((queues.values, queues.crawl_id.as_str()), (vec![key()], "DEFAULT"));
+    let request = UrlStatusRequest { url: "k/0".into(), key: key(), crawl_id: crawl_id() };
+    assert_eq!(known(world.status_of(request).await.unwrap()).0.crawl_id, "DEFAULT");
+    let list = ListUrlParams { crawl_id: crawl_id(), ..ListUrlParams::default() };
+    assert_eq!(world.list(list).await.len(), 5);
+    let count = CountUrlParams { crawl_id: crawl_id(), ..CountUrlParams::default() };
+    assert_eq!(world.client.count_ur_ls(count).await.unwrap().into_inner().value, 5);
+
+    block(&mut world, "k", WHITE, u64::MAX).await;
+    assert_eq!(world.get(keyed("k", 1)).await.len(), 0, "blocked");
+    block(&mut world, "k", WHITE, 0).await;
+    let limit = |limit| CrawlLimitParams { key: key(), limit, crawl_id: crawl_id(), local: false };
+    world.client.set_crawl_limit(limit(1)).await.unwrap();
+    world.good(vec![due(placed("k/4", "k", ""), 0u64)]).await;
+    assert_eq!(world.get(keyed("k", 1)).await.len(), 0, "limited");
+    world.client.set_crawl_limit(limit(0)).await.unwrap();
+    let delay = QueueDelayParams { key: key(), delay_requestable: 900, crawl_id: crawl_id(), local: false };
+    world.client.set_delay(delay).await.unwrap();
+    assert_eq!(world.get(keyed("k", 1)).await.len(), 1);
+    world.pass(60);
+    assert_eq!(world.get(keyed("k", 1)).await.len(), 0, "delayed");
+
+    let purge = PurgeUrlParams { key: "none".into(), crawl_id: crawl_id(), days: 0 };
+    assert_eq!(world.client.purge_ur_ls(purge.clone()).await.unwrap().into_inner().value, 0);
+    let purge = PurgeUrlParams { key: key(), ..purge };
+    assert_eq!(world.client.purge_ur_ls(purge).await.unwrap().into_inner().value, 5);
+    one_due(&mut world, "k", "").await;
+    let queue = QueueWithinCrawlParams { key: key(), crawl_id: crawl_id(), local: false };
+    assert_eq!(world.client.delete_queue(queue).await.unwrap().into_inner().value, 5);
+    one_due(&mut world, "k", "").await;
+    let crawl = DeleteCrawlMessage { value: crawl_id(), local: false };
+    assert_eq!(world.client.delete_crawl(crawl).await.unwrap().into_inner().value, 5);
+}
+
+/// Those of release 2.6 in messages that there were before.
+async fn fields_of_later_releases_are_known(mut world: World) {
+    one_due(&mut world, "k", "").await;
+    let created = u64::from(world.now());
+    for local in [false, true] {
+        let limit = CrawlLimitParams { key: "k".into(), limit: 1, crawl_id: String::new(), local };
+        world.client.set_crawl_limit(limit).await.unwrap();
+        let listed = world.listed(ListUrlParams { local, ..ListUrlParams::default() }).await;
+        assert_eq!(listed.iter().filter(|item| item.creation_date == created).count(), 5, "{local}");
+    }
+    world.good(vec![due(placed("k/0", "k", ""), 0u64)]).await;
+    assert_eq!(world.get(keyed("k", 1)).await, [""; 0], "the limit holds");
 }

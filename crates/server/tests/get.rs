@@ -5,11 +5,15 @@
 mod common;
 
 use common::*;
-use forager_server::proto::{Active, GetParams, QueueDelayParams, UrlItem};
+use forager_server::proto::{
+    Active, BlockQueueParams, GetParams, QueueDelayParams, QueueWithinCrawlParams, UrlInfo, UrlItem,
+};
+use tonic::Streaming;
 
 on_every_store![
     an_empty_queue_answers_at_once,
     the_oldest_date_goes_first,
+    of_equal_dates_the_first_to_come_goes_first,
     what_is_not_due_is_not_handed_out,
     what_is_handed_out_is_held_and_then_free,
     it_is_held_for_half_a_minute_unless_told,
@@ -24,6 +28,8 @@ on_every_store![
     what_comes_back_is_what_was_put,
     nothing_is_handed_out_while_inactive,
     two_who_ask_at_once_get_different_urls,
+    what_is_set_during_a_hand_out_leaves_it_as_it_is,
+    a_queue_that_is_deleted_during_a_hand_out_stays_deleted,
 ];
 
 fn many(key: &str, count: u32) -> Vec<UrlItem> {
@@ -45,6 +51,18 @@ async fn the_oldest_date_goes_first(mut world: World) {
     assert_eq!(world.get(keyed("k", 2)).await, ["old", "a"]);
     world.pass(2);
     assert_eq!(world.get(keyed("k", 3)).await, ["c", "b"], "those that are held are passed over");
+}
+
+async fn of_equal_dates_the_first_to_come_goes_first(mut world: World) {
+    let now = world.now();
+    for (url, date) in [("z", now), ("b", now - 5), ("m", now), ("a", now), ("c", now - 5)] {
+        world.good(vec![due(placed(url, "k", ""), date)]).await;
+    }
+    assert_eq!(world.get(keyed("k", 9)).await, ["b", "c", "z", "m", "a"]);
+    world.pass(31);
+    // Who is told the same date once more keeps the place.
+    world.good(vec![due(placed("z", "k", ""), now)]).await;
+    assert_eq!(world.get(keyed("k", 9)).await, ["b", "c", "z", "m", "a"], "and again");
 }
 
 async fn what_is_not_due_is_not_handed_out(mut world: World) {
@@ -268,4 +286,56 @@ async fn two_who_ask_at_once_get_different_urls(mut world: World) {
     got.dedup_by(|one, other| one.0 == other.0);
     assert_eq!(got.len(), count, "each queue is served once, for it rests then");
     assert_eq!(world.stats("", "").await.in_process as usize, count);
+}
+
+/// Queues `k0` to `k399` with two URLs each, of which one is on its way to a client that has read no more than one: all
+/// of them are more than the transport takes at once.
+async fn under_way(world: &mut World) -> Streaming<UrlInfo> {
+    let long = "x".repeat(1000);
+    for queue in 0..400 {
+        let urls = (0..2).map(|n| found(placed(&format!("{n} {long}"), &format!("k{queue}"), "")));
+        world.good(urls.collect()).await;
+    }
+    let mut answers = world.client.get_ur_ls(any(1, 0)).await.unwrap().into_inner();
+    answers.message().await.unwrap().unwrap();
+    answers
+}
+
+async fn rest_of(mut answers: Streaming<UrlInfo>) -> Vec<String> {
+    let mut keys = Vec::new();
+    while let Some(info) = answers.message().await.unwrap() {
+        keys.push(info.key);
+    }
+    keys
+}
+
+async fn what_is_set_during_a_hand_out_leaves_it_as_it_is(mut world: World) {
+    let answers = under_way(&mut world).await;
+    let block = BlockQueueParams { key: "k7".into(), time: u64::MAX, ..BlockQueueParams::default() };
+    world.client.block_queue_until(block).await.unwrap();
+    for (key, delay_requestable) in [("k8", 900), ("k9", 1)] {
+        let delay = QueueDelayParams { key: key.into(), delay_requestable, ..QueueDelayParams::default() };
+        world.client.set_delay(delay).await.unwrap();
+    }
+    for key in ["k7", "k8", "k9"] {
+        assert_eq!(world.get(keyed(key, 2)).await, [""; 0], "{key} has had its turn");
+    }
+    assert_eq!(world.stats("", "").await.in_process, 400);
+    assert_eq!(rest_of(answers).await.len(), 399, "what was handed out before comes all the same");
+    world.pass(2);
+    for (key, want) in [("k7", 0), ("k8", 0), ("k9", 1)] {
+        assert_eq!(world.get(keyed(key, 2)).await.len(), want, "{key}");
+    }
+}
+
+async fn a_queue_that_is_deleted_during_a_hand_out_stays_deleted(mut world: World) {
+    let answers = under_way(&mut world).await;
+    let queue = QueueWithinCrawlParams { key: "k399".into(), ..QueueWithinCrawlParams::default() };
+    assert_eq!(world.client.delete_queue(queue).await.unwrap().into_inner().value, 2);
+    rest_of(answers).await;
+    let (gone, all) = (world.stats("", "k399").await, world.stats("", "").await);
+    assert_eq!((gone.size, gone.in_process, gone.number_of_queues), (0, 0, 0));
+    assert_eq!((all.size, all.in_process, all.number_of_queues), (798, 399, 399));
+    world.good(vec![found(placed("new", "k399", ""))]).await;
+    assert_eq!(world.get(keyed("k399", 1)).await, ["new"], "made anew, it is served at once");
 }

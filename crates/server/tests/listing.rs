@@ -25,6 +25,8 @@ on_every_store![
     what_is_not_found_is_told_in_few_words_however_long_it_is,
     urls_are_listed_whatever_has_become_of_them,
     urls_are_filtered_by_their_text,
+    filters_are_texts_and_not_patterns,
+    the_crawl_without_a_name_is_told_by_its_name,
     many_urls_are_listed_in_pieces,
     large_urls_are_listed_in_pieces,
     what_is_listed_can_be_put_elsewhere,
@@ -257,6 +259,53 @@ async fn urls_are_filtered_by_their_text(mut world: World) {
         let params = CountUrlParams { filter, ignore_case, local: Some(true), ..CountUrlParams::default() };
         assert_eq!(count(&mut world, params).await, want as u64, "{name}");
     }
+}
+
+async fn filters_are_texts_and_not_patterns(mut world: World) {
+    let urls = [
+        "/a%b_c",
+        "/aXbYc",
+        "/\u{c4}pfel",
+        "/\u{e4}pfel",
+        "/\u{41f}\u{443}\u{442}\u{44c}",
+        "/back\\slash",
+        "/s*ar",
+    ];
+    world.good(urls.map(|url| found(placed(url, "k", ""))).to_vec()).await;
+    let cases: [(&str, bool, &[&str]); 10] = [
+        ("%", false, &["/a%b_c"]),
+        ("_", false, &["/a%b_c"]),
+        ("A%B_C", true, &["/a%b_c"]),
+        ("a.b", true, &[]),
+        ("*", true, &["/s*ar"]),
+        ("\\", true, &["/back\\slash"]),
+        ("\u{e4}PFEL", false, &[]),
+        ("\u{e4}PFEL", true, &["/\u{c4}pfel", "/\u{e4}pfel"]),
+        ("\u{c4}p", false, &["/\u{c4}pfel"]),
+        ("\u{43f}\u{423}\u{442}", true, &["/\u{41f}\u{443}\u{442}\u{44c}"]),
+    ];
+    for (filter, ignore_case, want) in cases {
+        let (filter, ignore_case) = (Some(filter.to_owned()), Some(ignore_case));
+        let list = ListUrlParams { filter: filter.clone(), ignore_case, ..ListUrlParams::default() };
+        assert_eq!(world.list(list).await, want, "{filter:?} {ignore_case:?}");
+        let params = CountUrlParams { filter: filter.clone(), ignore_case, ..CountUrlParams::default() };
+        assert_eq!(count(&mut world, params).await, want.len() as u64, "{filter:?} {ignore_case:?}");
+    }
+}
+
+/// However it was put, and however it is asked for.
+async fn the_crawl_without_a_name_is_told_by_its_name(mut world: World) {
+    let names = ["", " ", "DEFAULT"];
+    for (n, crawl) in names.iter().enumerate() {
+        let (open, done) = (format!("open {n}"), format!("done {n}"));
+        world.good(vec![found(placed(&open, "k", crawl)), due(placed(&done, "k", crawl), 0u64)]).await;
+        for (url, asked) in [open, done].iter().flat_map(|url| names.map(|asked| (url, asked))) {
+            let request = UrlStatusRequest { url: url.clone(), key: "k".into(), crawl_id: asked.into() };
+            let told = known(world.status_of(request).await.unwrap()).0;
+            assert_eq!(told, placed(url, "k", "DEFAULT"), "put to {crawl:?}, asked of {asked:?}");
+        }
+    }
+    assert!(world.infos(keyed("k", 9)).await.iter().all(|info| info.crawl_id == "DEFAULT"));
 }
 
 async fn many_urls_are_listed_in_pieces(mut world: World) {

@@ -23,6 +23,7 @@ on_every_store![
     the_date_of_creation_is_that_of_the_server_and_stays,
     the_key_is_given_or_taken_from_the_url,
     what_is_malformed_is_skipped_and_the_others_go_on,
+    a_key_is_measured_as_clients_measure_it,
     urls_stay_byte_for_byte,
     a_url_is_one_in_each_queue_and_crawl,
     dates_far_off_are_kept_as_far_as_they_can_be,
@@ -159,6 +160,23 @@ async fn what_is_malformed_is_skipped_and_the_others_go_on(mut world: World) {
     want.extend(want.clone());
     assert_eq!(world.put(items).await, want);
     assert_eq!(world.stats("", "").await.size, 2);
+}
+
+/// In units of UTF-16, of which letters beyond the first 65,536 take two, whatever their bytes.
+async fn a_key_is_measured_as_clients_measure_it(mut world: World) {
+    let cases = [
+        ("k".repeat(255), Ok),
+        ("k".repeat(256), Skipped),
+        ("\u{fc}".repeat(255), Ok),
+        ("\u{fc}".repeat(256), Skipped),
+        ("\u{1f980}".repeat(127) + "k", Ok),
+        ("\u{1f980}".repeat(128), Skipped),
+    ];
+    let items = cases.iter().map(|(key, _)| found(placed("u", key, ""))).collect();
+    assert_eq!(world.put(items).await, cases.each_ref().map(|(_, status)| *status));
+    for (key, status) in &cases {
+        assert_eq!(world.stats("", key).await.size, u64::from(*status == Ok), "{key}");
+    }
 }
 
 async fn urls_stay_byte_for_byte(mut world: World) {

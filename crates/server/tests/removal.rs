@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::*;
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::{
-    BlockQueueParams, DeleteCrawlMessage, ListUrlParams, Local, PurgeUrlParams, QueueDelayParams,
-    QueueWithinCrawlParams,
+    BlockQueueParams, CrawlLimitParams, DeleteCrawlMessage, ListUrlParams, Local, PurgeUrlParams,
+    QueueDelayParams, QueueWithinCrawlParams,
 };
 use tonic::Code;
 
@@ -26,6 +26,7 @@ on_every_store![
     what_is_old_is_purged_whatever_has_become_of_it,
     purging_keeps_to_its_queue_and_crawl,
     no_days_are_everything,
+    a_url_that_is_made_anew_during_a_purge_stays,
 ];
 
 async fn delete_queue(world: &mut World, key: &str, crawl: &str) -> u64 {
@@ -152,6 +153,8 @@ async fn nothing_of_what_was_set_outlives_a_queue(mut world: World) {
         let delay =
             QueueDelayParams { key: "k".into(), delay_requestable: 900, ..QueueDelayParams::default() };
         world.client.set_delay(delay).await.unwrap();
+        let limit = CrawlLimitParams { key: "k".into(), limit: 1, ..CrawlLimitParams::default() };
+        world.client.set_crawl_limit(limit).await.unwrap();
         if whole {
             delete_crawl(&mut world, "").await;
         } else {
@@ -160,7 +163,8 @@ async fn nothing_of_what_was_set_outlives_a_queue(mut world: World) {
         world.good(vec![found(placed("k/0", "k", "")), found(placed("k/1", "k", ""))]).await;
         assert_eq!(world.get(keyed("k", 1)).await.len(), 1, "served at once");
         world.pass(2);
-        assert_eq!(world.get(keyed("k", 2)).await.len(), 1, "and again");
+        world.good(vec![due(placed("k/9", "k", ""), 0u64)]).await;
+        assert_eq!(world.get(keyed("k", 2)).await.len(), 1, "and again, though one is completed");
         delete_crawl(&mut world, "").await;
     }
 }
@@ -169,6 +173,7 @@ async fn what_is_old_is_purged_whatever_has_become_of_it(mut world: World) {
     three(&mut world, "k", "").await;
     world.pass(10 * DAY);
     world.good(vec![found(placed("young", "k", "")), due(placed("k/1", "k", ""), 0u64)]).await;
+    assert_eq!(purge(&mut world, "", "", u32::MAX).await, 0);
     assert_eq!(purge(&mut world, "", "", 20_000).await, 0);
     assert_eq!(purge(&mut world, "", "", 11).await, 0);
     assert_eq!(purge(&mut world, "", "", 10).await, 0, "as old as that is not older");
@@ -199,4 +204,32 @@ async fn no_days_are_everything(mut world: World) {
     let request =
         forager_server::proto::UrlStatusRequest { url: "u0".into(), key: "k0".into(), ..Default::default() };
     assert_eq!(world.status_of(request).await, Err(Code::NotFound));
+}
+
+/// What is put while a purge goes on was there before, and goes with it, or is new, and stays.
+async fn a_url_that_is_made_anew_during_a_purge_stays(mut world: World) {
+    let items = || (0..2500).map(|n| found(placed(&format!("u{n}"), &format!("k{}", n % 10), "")));
+    world.good(items().collect()).await;
+    world.pass(2 * DAY);
+    let mut client = world.client.clone();
+    let params = PurgeUrlParams { key: String::new(), crawl_id: String::new(), days: 1 };
+    let is_over = AtomicBool::new(false);
+    let mut made = 0;
+    let puts = async {
+        while !is_over.load(Ordering::SeqCst) {
+            for items in items().collect::<Vec<_>>().chunks(100) {
+                let acks = world.put(items.to_vec()).await;
+                made += acks.iter().filter(|ack| **ack == Status::Ok).count() as u64;
+            }
+        }
+    };
+    let purging = async {
+        let purged = client.purge_ur_ls(params).await.unwrap().into_inner().value;
+        is_over.store(true, Ordering::SeqCst);
+        purged
+    };
+    let ((), purged) = tokio::join!(puts, purging);
+    assert_eq!(purged, 2500, "all of the old ones, and none of the others");
+    let all = ListUrlParams { size: 5000, ..ListUrlParams::default() };
+    assert_eq!((world.stats("", "").await.size, world.list(all).await.len() as u64), (made, made));
 }
