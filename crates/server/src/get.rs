@@ -188,15 +188,33 @@ mod tests {
     use crate::limits::MAX_UNSENT_BYTES;
     use crate::serve::Options;
 
-    /// The transport asks for the next only when there is room for it, which may be never.
-    #[tokio::test]
-    async fn what_nobody_reads_is_not_kept_beyond_its_time() {
+    /// A queue with one URL that is due.
+    async fn one_due() -> Arc<Shared> {
         let memory = Memory::new(Settings::default()).unwrap();
         let plain = Change::AddCollection(CollectionSpec::new("p", Kind::Plain));
         memory.configure(&[plain], Timestamp::now()).await.unwrap();
         let items = vec![Item { url: "http://a.example/".to_owned(), ..Item::default() }];
         memory.put(&[Put { collection: "p".to_owned(), items }], Timestamp::now()).await.unwrap();
-        let shared = Arc::new(Shared::new(Arc::new(memory), Arc::new(Timestamp::now), Options::default()));
+        Arc::new(Shared::new(Arc::new(memory), Arc::new(Timestamp::now), Options::default()))
+    }
+
+    /// Whoever asks then is not refused, and holds nothing that it has no time to report.
+    #[tokio::test]
+    async fn nothing_is_handed_out_while_the_server_is_being_stopped() {
+        for (is_closing, want) in [(false, 1), (true, 0)] {
+            let shared = one_due().await;
+            if is_closing {
+                shared.closing.cancel();
+            }
+            let handed_out = urls(&shared, &GetParams::default()).await.unwrap();
+            assert_eq!(handed_out.size_hint().1, Some(want));
+        }
+    }
+
+    /// The transport asks for the next only when there is room for it, which may be never.
+    #[tokio::test]
+    async fn what_nobody_reads_is_not_kept_beyond_its_time() {
+        let shared = one_due().await;
         let hold = Interval::from_secs_f64(0.3);
         let request = LeaseRequest { hold, ..LeaseRequest::default() };
         let leased = shared.frontier.lease(&request, shared.now()).await.unwrap().leased;
