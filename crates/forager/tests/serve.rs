@@ -9,8 +9,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use common::{Queue, forager};
-use forager_server::proto::Empty;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
+use forager_server::proto::{Empty, Local, Pagination, UrlInfo};
 use rcgen::{CertificateParams, KeyPair};
 use serving::{Serving, found, info, lasting, put};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
@@ -154,6 +154,37 @@ async fn what_was_set_and_handed_out_outlives_its_end() {
     let queue = Queue::nowhere();
     let end = |server: Serving| assert_eq!(server.stop(), (0, String::new()));
     lasting::what_was_set_and_handed_out_outlives(|| serve(&queue, &[]), end).await;
+}
+
+/// Who pages through queues, or compares what there is, finds the same after an end and after a kill.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crawls_and_queues_keep_their_order() {
+    let queue = Queue::nowhere();
+    let crawls = ["z", "a", "DEFAULT", "m"];
+    let mut before = None;
+    for end in [Serving::kill, |server: Serving| drop(server.stop()), Serving::kill] {
+        let server = serve(&queue, &[]);
+        let mut client = server.client().await;
+        if before.is_none() {
+            let items = (0..80).map(|n| {
+                let key = format!("k{}", n * 37 % 80);
+                found(UrlInfo { crawl_id: crawls[n % 4].into(), ..info(&format!("u{n}"), &key) })
+            });
+            put(&mut client, items.collect()).await;
+        }
+        let mut told = vec![client.list_crawls(Local::default()).await.unwrap().into_inner().values];
+        for crawl in crawls {
+            let params =
+                Pagination { crawl_id: crawl.into(), include_inactive: true, ..Pagination::default() };
+            let queues = client.list_queues(params).await.unwrap().into_inner().values;
+            assert_eq!(queues.len(), 20, "{crawl}");
+            told.push(queues);
+        }
+        assert_eq!(told[0].len(), 4);
+        assert_eq!(before.get_or_insert_with(|| told.clone()), &told);
+        drop(client);
+        end(server);
+    }
 }
 
 #[test]

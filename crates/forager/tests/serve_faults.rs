@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use common::{Queue, forager};
 use forager_server::proto::ack_message::Status;
-use forager_server::proto::{Empty, QueueWithinCrawlParams};
+use forager_server::proto::{DiscoveredBatch, Empty, QueueWithinCrawlParams};
 use futures_util::stream::{self, StreamExt as _};
 use serving::{Serving, found, info};
 use tokio::sync::oneshot;
@@ -66,4 +66,39 @@ async fn what_cannot_be_kept_fails_and_the_stream_goes_on() {
     drop(client);
     let (_, told) = server.stop();
     assert!(told.to_lowercase().contains("no space left"), "{told}");
+}
+
+/// A batch of which nothing could be kept fails item by item, but for what could never be; so do all that follow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_cannot_be_kept_fails_as_a_whole() {
+    let queue = Queue::nowhere();
+    let server = Serving::start(&mut on_a_small_disk(&queue));
+    let mut client = server.client().await;
+    let long = "x".repeat(1000);
+    let batch = move |number: usize| {
+        let mut items: Vec<_> =
+            (0..200).map(|n| info(&format!("http://h.example/{number}/{n}/{long}"), "")).collect();
+        items.push(info("", ""));
+        DiscoveredBatch { id: number.to_string(), items }
+    };
+    let (all_ok, all_failed) = (statuses(Status::Ok), statuses(Status::Fail));
+    let mut answers = client.put_discovered(stream::iter((0..200).map(batch))).await.unwrap().into_inner();
+    let (mut kept, mut failed) = (0, 0);
+    while let Some(ack) = answers.message().await.unwrap() {
+        if failed == 0 && ack.statuses == all_ok {
+            kept += 1;
+        } else {
+            assert_eq!(ack.statuses, all_failed, "{}", ack.id);
+            failed += 1;
+        }
+    }
+    assert!(kept > 0 && failed > 0, "{kept} and {failed}");
+    assert_eq!(kept + failed, 200, "each is acknowledged");
+    drop(client);
+    server.stop();
+}
+
+/// Two hundred of a kind, and one that is malformed.
+fn statuses(status: Status) -> Vec<i32> {
+    [vec![i32::from(status); 200], vec![i32::from(Status::Skipped)]].concat()
 }
