@@ -337,12 +337,10 @@ pub(super) async fn tokens(
     wants: &Wants,
     opened: Option<Opened>,
 ) -> Result<(), Failure> {
+    let last = loaded.locked.iter().max().copied();
     let answers = match opened {
         Some(answers) => answers,
-        None => {
-            let last = loaded.locked.iter().max().copied();
-            session.run_all(&ask_tokens(call, wants, last)).await?
-        }
+        None => session.run_all(&ask_tokens(call, wants, last)).await?,
     };
     let [locked, hosts, leased] = three(answers);
     for row in &locked {
