@@ -47,7 +47,7 @@ use self::receipts::Receipts;
 use self::session::{Session, Statement};
 use self::shared::Shared;
 use self::view::View;
-use self::wake::{Upcoming, upcoming};
+use self::wake::{ByItself, Upcoming, upcoming};
 use super::Store;
 use crate::catalog::{Catalog, Rows};
 use crate::error::Result;
@@ -171,6 +171,7 @@ impl Postgres {
         &self,
         session: &mut Session,
         alone: Option<Alone>,
+        by_itself: ByItself,
         first: Vec<Statement<'_>>,
     ) -> Result<Begun, Failure> {
         const SHARED: &str = "SELECT pg_advisory_xact_lock_shared($1)";
@@ -186,7 +187,7 @@ impl Postgres {
         // Who is alone keeps all others, but what is done may be about all there is.
         let timeout = if alone.is_some() { ALONE_TIMEOUT } else { self.shared.options.statement_timeout };
         let before = lock.len();
-        let asked = lock.into_iter().chain([Statement::new(STATE)]).chain(first);
+        let asked = lock.into_iter().chain([by_itself.add_to(Statement::new(STATE))]).chain(first);
         let answers = session.begin(timeout, asked).await;
         let mut answers = answers.map_err(|cause| match alone {
             Some(_) if is_locked(&cause) => Failure::NotYetAlone,

@@ -13,6 +13,7 @@ use super::loaded::Loaded;
 use super::numbers::Taken;
 use super::session::Session;
 use super::view::View;
+use super::wake::ByItself;
 use super::wants::Wants;
 use super::{Begun, Postgres, flush, load};
 use crate::catalog::Catalog;
@@ -155,10 +156,11 @@ impl Postgres {
             let how = self.how(attempt, now, &first.catalog);
             if is_free { load::opening(&how, &first.wants) } else { Vec::new() }
         };
+        let expires = first.wants.expired;
         let begun = if first.wants.wake {
-            self.begin_awake(session, now, alone, opening).await?
+            self.begin_awake(session, (now, expires), alone, opening).await?
         } else {
-            self.begin(session, alone, opening()).await?
+            self.begin(session, alone, ByItself { wakes: None, expires }, opening()).await?
         };
         let Begun { known, upcoming, first: opened } = begun;
         let opened = (!opened.is_empty()).then_some(opened);
@@ -167,7 +169,7 @@ impl Postgres {
         if !attempt.is_alone && !attempt.locks.is_empty() {
             load::lock(session, &mut loaded, &attempt.locks).await?;
         }
-        if first.wants.expired.is_some_and(|until| upcoming.is_no_expiry_by(until)) {
+        if expires.is_some() && !upcoming.is_expiring {
             loaded.expired = Some(Vec::new());
         }
         if Arc::ptr_eq(&first.catalog, &known.catalog) {

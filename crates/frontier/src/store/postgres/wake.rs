@@ -10,7 +10,7 @@ use super::call::{self, Call};
 use super::failure::Failure;
 use super::loaded::Loaded;
 use super::numbers::Taken;
-use super::rows::{self, int, millis, moment_of_millis, queue_id};
+use super::rows::{self, int, millis, queue_id};
 use super::session::{Session, Statement};
 use super::wants::Wants;
 use super::{Begun, Postgres, flush, load};
@@ -23,20 +23,35 @@ const MOST_WOKEN: i64 = 500;
 /// How many entries are, so that a million that are due at once take no statement longer than it may.
 const MOST_ENTRIES: i64 = 10_000;
 
-/// What happens by itself next.
+/// What of all that happens by itself a call has to know of: until when.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Upcoming {
-    /// When the first queue is to be woken.
-    wake_at: Option<Moment>,
-    /// When the first lease runs out.
-    expiry: Option<Moment>,
+pub(super) struct ByItself {
+    /// Queues that are to be woken.
+    pub(super) wakes: Option<Moment>,
+    /// Leases that run out.
+    pub(super) expires: Option<Moment>,
 }
 
-/// The columns that tell it, in the order of [`Upcoming::of`], after the two versions.
+impl ByItself {
+    /// The same statement with both, as [`upcoming`] needs them.
+    pub(super) fn add_to(self, statement: Statement<'_>) -> Statement<'_> {
+        statement.with(self.wakes.map(millis), Type::INT8).with(self.expires.map(millis), Type::INT8)
+    }
+}
+
+/// Whether there is any of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Upcoming {
+    is_waking: bool,
+    pub(super) is_expiring: bool,
+}
+
+/// The columns that tell it, in the order of [`Upcoming::of`], after the two versions. Whether one is over by then, rather than
+/// which is first: that would step over what each call has left behind at the beginning of the index.
 macro_rules! upcoming {
     () => {
-        "(SELECT q.wake_at FROM @queues q WHERE q.wake_at IS NOT NULL ORDER BY q.wake_at LIMIT 1), \
-         (SELECT e.leased_until FROM @entries e WHERE e.state = 1 ORDER BY e.leased_until LIMIT 1)"
+        "EXISTS (SELECT 1 FROM @queues q WHERE q.wake_at <= $1), \
+         EXISTS (SELECT 1 FROM @entries e WHERE e.state = 1 AND e.leased_until <= $2)"
     };
 }
 
@@ -44,18 +59,7 @@ pub(super) use upcoming;
 
 impl Upcoming {
     pub(super) fn of(row: &Row) -> Result<Self, Failure> {
-        let (wake_at, expiry): (Option<i64>, Option<i64>) = (row.try_get(2)?, row.try_get(3)?);
-        Ok(Self { wake_at: wake_at.map(moment_of_millis), expiry: expiry.map(moment_of_millis) })
-    }
-
-    /// Whether something is to be woken by then.
-    fn is_waking_by(&self, now: Moment) -> bool {
-        self.wake_at.is_some_and(|wake_at| wake_at <= now)
-    }
-
-    /// Whether no lease runs out by then.
-    pub(super) fn is_no_expiry_by(&self, until: Moment) -> bool {
-        self.expiry.is_none_or(|expiry| expiry > until)
+        Ok(Self { is_waking: row.try_get(2)?, is_expiring: row.try_get(3)? })
     }
 }
 
@@ -64,17 +68,17 @@ impl Postgres {
     pub(super) async fn begin_awake<'a>(
         &self,
         session: &mut Session,
-        now: Moment,
+        (now, expires): (Moment, Option<Moment>),
         alone: Option<Alone>,
         first: impl Fn() -> Vec<Statement<'a>>,
     ) -> Result<Begun, Failure> {
-        let begun = self.begin(session, alone, first()).await?;
-        if !begun.upcoming.is_waking_by(now) {
+        let begun = self.begin(session, alone, ByItself { wakes: Some(now), expires }, first()).await?;
+        if !begun.upcoming.is_waking {
             return Ok(begun);
         }
         session.roll_back().await?;
         self.wake(session, now).await?;
-        self.begin(session, alone, first()).await
+        self.begin(session, alone, ByItself { wakes: None, expires }, first()).await
     }
 
     /// Makes ready what is due by now, a batch of hosts at a time, so that claims find it by an index.
@@ -91,7 +95,7 @@ impl Postgres {
                     AND r.due <= $2 LIMIT $3) w LIMIT $3) w WHERE e.id = w.id RETURNING 1";
         const STEPPING: &str = "SELECT e.id FROM @entries e \
             WHERE e.queue = ANY($1) AND e.state = 0 AND e.step IS NOT NULL AND e.step <= $2 ORDER BY e.id";
-        let known = self.begin(session, None, Vec::new()).await?.known;
+        let known = self.begin(session, None, ByItself::default(), Vec::new()).await?.known;
         let time = millis(now);
         let rows = session.query(WHICH, &[(&time, Type::INT8), (&MOST_WOKEN, Type::INT8)]).await?;
         let mut loaded = Loaded { stepping: Some(Vec::new()), ..Loaded::default() };
