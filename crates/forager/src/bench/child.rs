@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 
-use super::workload::{Seen, Workload};
+use super::workload::Workload;
 use crate::Outcome;
 use crate::cli::BenchPart;
 use crate::output::{Format, Output};
@@ -44,21 +44,11 @@ fn floor(folder: &Path, workload: Workload) -> anyhow::Result<f64> {
     let path = folder.join("floor");
     let database = fjall::Database::builder(&path).open().context("cannot open the floor")?;
     let keys = database.keyspace("urls", fjall::KeyspaceCreateOptions::default)?;
-    let (mut position, mut new) = (0, 0);
+    let mut written = 0;
     let mut busy = std::time::Duration::ZERO;
-    while new < workload.urls {
-        let mut urls = Vec::new();
-        while urls.len() < BATCH && new < workload.urls {
-            let index = match Workload::at(position, new) {
-                Seen::First(index) => {
-                    new += 1;
-                    index
-                }
-                Seen::Again(index) => index,
-            };
-            position += 1;
-            urls.push(workload.url(index));
-        }
+    for found in workload.batches_from(0, BATCH) {
+        let urls: Vec<String> = found.into_iter().map(|index| workload.url(index)).collect();
+        written += urls.len();
         let started = Instant::now();
         let mut batch = database.batch();
         for url in urls {
@@ -70,7 +60,7 @@ fn floor(folder: &Path, workload: Workload) -> anyhow::Result<f64> {
     drop((keys, database));
     std::fs::remove_dir_all(&path)?;
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    Ok(position as f64 / busy.as_secs_f64())
+    Ok(written as f64 / busy.as_secs_f64())
 }
 
 /// Starts a part, and returns what it printed.

@@ -13,7 +13,7 @@ use forager_frontier::{Embedded, Frontier};
 use jiff::{SignedDuration, Timestamp};
 
 use super::figures::{Calls, Figures};
-use super::workload::{Seen, Workload, mix};
+use super::workload::{Workload, mix};
 use crate::progress;
 use crate::store::{ask, block_on};
 
@@ -113,21 +113,9 @@ impl Bench {
 
     /// All URLs from one on, one in ten of them again.
     pub(crate) fn discover_from(&self, first: u64) -> anyhow::Result<Calls> {
-        let (mut position, mut new) = (first, first);
         let mut calls = Calls::default();
         progress::count("discovering", self.workload.urls - first);
-        while new < self.workload.urls {
-            let mut urls = Vec::with_capacity(BATCH);
-            while urls.len() < BATCH && new < self.workload.urls {
-                urls.push(match Workload::at(position, new) {
-                    Seen::First(index) => {
-                        new += 1;
-                        index
-                    }
-                    Seen::Again(index) => index,
-                });
-                position += 1;
-            }
+        for urls in self.workload.batches_from(first, BATCH) {
             progress::advance(urls.len() as u64);
             self.discover(urls, self.start, &mut calls)?;
         }

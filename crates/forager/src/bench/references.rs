@@ -7,10 +7,10 @@ use tokio::task::JoinSet;
 
 use super::figures::Calls;
 use super::postgres::{CLAIM, Scratch};
-use super::workload::{Seen, Workload};
+use super::workload::Workload;
 
 /// Rows of one INSERT.
-const BATCH: usize = 500;
+pub(super) const BATCH: usize = 500;
 /// How often the acquisition query is measured.
 const ACQUISITIONS: usize = 20;
 /// Rows of the minimal queue: more than workers get through.
@@ -75,19 +75,9 @@ pub(super) async fn bare_insert(scratch: &Scratch, workload: Workload) -> anyhow
     let client = scratch.connection().await?;
     client.batch_execute(TABLE).await?;
     let insert = client.prepare(INSERT).await?;
-    let (mut position, mut new, mut calls) = (0, 0, Calls::default());
-    while new < workload.urls {
-        let mut urls = Vec::with_capacity(BATCH);
-        while urls.len() < BATCH && new < workload.urls {
-            urls.push(match Workload::at(position, new) {
-                Seen::First(index) => {
-                    new += 1;
-                    workload.url(index)
-                }
-                Seen::Again(index) => workload.url(index),
-            });
-            position += 1;
-        }
+    let mut calls = Calls::default();
+    for batch in workload.batches_from(0, BATCH) {
+        let urls: Vec<String> = batch.into_iter().map(|index| workload.url(index)).collect();
         let started = Instant::now();
         client.execute(&insert, &[&urls]).await?;
         calls.add(started.elapsed(), urls.len());

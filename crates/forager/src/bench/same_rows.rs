@@ -8,10 +8,8 @@ use tokio_postgres::{Client, Column as PgColumn, Row};
 
 use super::figures::Calls;
 use super::postgres::Scratch;
-use super::workload::{Seen, Workload};
-
-/// Rows of one INSERT.
-const BATCH: usize = 500;
+use super::references::BATCH;
+use super::workload::Workload;
 
 /// Inserts the entries of the store into a table of the same columns that has only the key by which an entry is found: what it
 /// costs at least to have these rows. They are sent as the store sends them, one in ten of them again.
@@ -22,16 +20,10 @@ pub(super) async fn insert(scratch: &Scratch) -> anyhow::Result<Calls> {
     client.batch_execute(&table).await?;
     let (count, columns) = read(&client, &entries).await?;
     let insert = client.prepare(&statement(&columns)).await?;
-    let (mut position, mut new, mut calls) = (0, 0, Calls::default());
-    while new < count {
-        let mut batch = Vec::with_capacity(BATCH);
-        while batch.len() < BATCH && new < count {
-            let seen = Workload::at(position, new);
-            new += u64::from(matches!(seen, Seen::First(_)));
-            position += 1;
-            let (Seen::First(index) | Seen::Again(index)) = seen;
-            batch.push(usize::try_from(index)?);
-        }
+    let mut calls = Calls::default();
+    // How many hosts there were shows in the rows.
+    for batch in Workload::new(count, 1).batches_from(0, BATCH) {
+        let batch: Vec<usize> = batch.into_iter().map(usize::try_from).collect::<Result<_, _>>()?;
         let values: Vec<Value> = columns.iter().map(|column| (column.pick)(&batch)).collect();
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value as _).collect();
         let started = Instant::now();

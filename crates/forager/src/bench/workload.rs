@@ -48,18 +48,29 @@ impl Workload {
         rank.clamp(1, self.hosts) - 1
     }
 
-    /// What is discovered at `position` of the stream, when `new` URLs came before it: every tenth
-    /// is one that was there already.
-    pub(crate) fn at(position: u64, new: u64) -> Seen {
-        if position % 10 == 9 && new > 0 { Seen::Again(mix(position) % new) } else { Seen::First(new) }
+    /// The numbers of URLs from the first on, in the order in which they are found: every tenth was found before.
+    pub(crate) fn found_from(self, first: u64) -> impl Iterator<Item = u64> {
+        let (mut new, mut position) = (first, first);
+        std::iter::from_fn(move || {
+            if new >= self.urls {
+                return None;
+            }
+            let is_again = position % 10 == 9 && new > 0;
+            let found = if is_again { mix(position) % new } else { new };
+            new += u64::from(!is_again);
+            position += 1;
+            Some(found)
+        })
     }
-}
 
-/// A URL in the stream of discoveries, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    First(u64),
-    Again(u64),
+    /// The same in batches of up to so many.
+    pub(crate) fn batches_from(self, first: u64, size: usize) -> impl Iterator<Item = Vec<u64>> {
+        let mut found = self.found_from(first);
+        std::iter::from_fn(move || {
+            let batch: Vec<u64> = found.by_ref().take(size).collect();
+            (!batch.is_empty()).then_some(batch)
+        })
+    }
 }
 
 /// Numbers that look random, and are the same in every run.
@@ -85,16 +96,19 @@ mod tests {
 
     #[test]
     fn every_tenth_of_the_stream_was_there_before() {
-        let mut new = 0;
-        for position in 0..1000 {
-            match Workload::at(position, new) {
-                Seen::First(index) => {
-                    assert_eq!(index, new);
-                    new += 1;
-                }
-                Seen::Again(index) => assert!(index < new),
-            }
-        }
-        assert_eq!(new, 900);
+        let mut seen = std::collections::BTreeSet::new();
+        let new: Vec<u64> =
+            Workload::new(900, 10).found_from(0).filter(|number| seen.insert(*number)).collect();
+        assert_eq!(new, (0..900).collect::<Vec<u64>>(), "the new ones come in order");
+        assert_eq!(Workload::new(900, 10).found_from(0).count(), 999, "up to the last new one");
+    }
+
+    #[test]
+    fn batches_are_the_stream_in_pieces() {
+        let workload = Workload::new(900, 10);
+        let batches: Vec<Vec<u64>> = workload.batches_from(0, 500).collect();
+        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [500, 499]);
+        assert!(batches.into_iter().flatten().eq(workload.found_from(0)));
+        assert_eq!(workload.batches_from(900, 500).count(), 0);
     }
 }
