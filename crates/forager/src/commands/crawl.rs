@@ -1,5 +1,6 @@
 //! `forager crawl`
 
+mod asked;
 mod end;
 mod rehearsal;
 mod worked;
@@ -186,6 +187,9 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
         Some(job) => Some((job, continued(args, &**frontier, job, now).await?)),
         None => None,
     };
+    if let Some((job, _)) = last.filter(|(job, continued)| is_open(job, *continued, now)) {
+        asked::require_same(args, &**frontier, job).await?;
+    }
     let job = match last {
         Some((job, _)) if job.state == JobState::Paused => {
             let (id, place) = (&job.id, args.place.flags());
@@ -194,6 +198,7 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
         Some((job, continued)) if can_go_on(job, continued, now) => go_on(crawl, job, continued).await?,
         _ => {
             let job = frontier.start_job(&new_job(args, id)?, now).await?;
+            asked::note(args, &**frontier, &job, now).await?;
             tell_started(&job, "crawling as");
             job
         }
@@ -210,6 +215,11 @@ fn last_of<'j>(jobs: &'j [JobView], name: &str) -> (Option<&'j JobView>, String)
         id = format!("{name}-{number}");
     }
     (last, id)
+}
+
+/// Whether a job goes on, within these limits or when somebody resumes it.
+fn is_open(job: &JobView, continued: Job, now: Timestamp) -> bool {
+    job.state == JobState::Paused || can_go_on(job, continued, now)
 }
 
 /// Whether a job has something left to do within these limits.

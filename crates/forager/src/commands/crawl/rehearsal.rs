@@ -7,7 +7,7 @@ use forager_frontier::{Frontier, Memory};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{can_go_on, continued, last_of, name, new_job, queue_sitemaps};
+use super::{asked, can_go_on, continued, last_of, name, new_job, queue_sitemaps};
 use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
@@ -86,6 +86,7 @@ fn show_last(
     if !can_go_on(job, continued, now) {
         return Ok(None);
     }
+    runtime::wait(asked::require_same(args, frontier, job))??;
     let pages = counted(job.progress.queued, "page", "pages");
     output::tell(format_args!("it would go on with job {:?}: {pages} queued", job.id));
     let left = continued.limits.pages.map(|pages| pages.saturating_sub(job.progress.tally.fetches));
