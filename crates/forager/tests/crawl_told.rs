@@ -261,6 +261,26 @@ fn a_crawl_that_is_left_alone_for_long_says_so() {
     assert_eq!(crawl.end().status, 11);
 }
 
+/// A page that is under way ends long before anybody would take it back.
+#[test]
+fn a_host_that_has_enough_under_way_is_not_said_to_be_closed() {
+    let paths: Vec<String> = (1..=60).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let host = paths.iter().fold(Host::new(HOST).page("/", page("Home", &links)), |host, path| {
+        host.page(path, page(path, &[]).slow(web::LONG * 2))
+    });
+    let field = Field::new(Site::new().host(host));
+    field.set("[fetch]\n", "[fetch]\nanswer_timeout = \"5m\"\ntimeout = \"5m\"\n");
+    let mut command = field.queue.command(&["crawl", &field.url(HOST, "/"), "--delay", "1s"]);
+    let crawl = Started::telling(&mut command, &field.file("told"));
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    field.wait_for(HOST, 3);
+    wait_until("how long it takes", || told().contains("2 under way") && told().contains("bound by a.test"));
+    assert!(told().contains(" pages, one in 1.0s") && !told().contains("closed for"), "{}", told());
+    assert!(told().contains("; waiting for answers"), "{}", told());
+    crawl.kill();
+}
+
 #[test]
 fn what_has_no_links_is_said_to_have_none() {
     let table: [(&str, Answer, &str); 4] = [
