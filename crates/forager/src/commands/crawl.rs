@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use forager_core::url::{FetchUrl, IdentityOptions};
-use forager_crawl::Work;
+use forager_crawl::{Ended, Work};
 use forager_frontier::catalog::{Change, Job, Limits};
 use forager_frontier::entry::How;
 use forager_frontier::verbs::{Action, Discovery, JobState, JobView, Link, NewJob, Page, Stats};
@@ -127,7 +127,11 @@ async fn crawl_job(
     let starts = if job.progress.done == 0 { summary.starts() } else { Starts::Had };
     let is_refused =
         if starts == Starts::Had { summary.is_rest_refused() } else { starts == Starts::RateLimited };
-    let end = End::of(ended, now, starts, is_refused);
+    let end = match ended {
+        // Whoever does not read to the end does not know what came of the rest.
+        Ended::Stopped(stop) if is_deserted => End::Stopped(stop),
+        ended => End::of(ended, now, starts, is_refused),
+    };
     let (left, place, tally) = (now.progress.queued, args.place.flags(), now.progress.tally);
     let whole_job = (!is_new).then_some(WholeJob { fetched: tally.fetches, bytes: tally.bytes });
     Ok(Crawled { job: job.id, end, left, summary, whole_job, place })

@@ -38,16 +38,17 @@ pub(super) enum End {
 }
 
 impl End {
-    /// How a crawl of this job ended.
+    /// How a crawl of this job ended. One that was asked to stop and had nothing more to do than what was under way is over
+    /// like any other: the same command would not go on with it, but begin anew.
     pub(super) fn of(ended: Ended, job: &JobView, starts: Starts, is_refused: bool) -> Self {
         match ended {
-            Ended::Stopped(stop) => Self::Stopped(stop),
+            Ended::Stopped(stop) if job.job.finished.is_none() => Self::Stopped(stop),
             _ if job.progress.queued > 0 && job.job.finished.is_some() => Self::at_limit(job),
             _ if is_refused => Self::RateLimited,
             _ if starts == Starts::Forbidden => Self::Forbidden,
             _ if starts == Starts::Failed => Self::Failed,
             Ended::Stuck => Self::Stuck,
-            Ended::Done => Self::Done,
+            Ended::Done | Ended::Stopped(_) => Self::Done,
         }
     }
 
