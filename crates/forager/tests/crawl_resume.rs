@@ -95,8 +95,10 @@ fn one_interrupt_finishes_what_is_under_way() {
 /// What was under way was all that was left, so that nothing is left to go on with.
 #[test]
 fn an_interrupt_while_the_last_page_is_under_way_ends_a_crawl_that_is_done() {
-    let table: [(&str, &[&str], &str); 2] =
-        [("the last page", &[], "done"), ("the last that is allowed", &["--limit", "2"], "the limit of 2 pages")];
+    let table: [(&str, &[&str], &str); 2] = [
+        ("the last page", &[], "done"),
+        ("the last that is allowed", &["--limit", "2"], "the limit of 2 pages"),
+    ];
     for (name, more, end) in table {
         let (host, _) = slow_host(if more.is_empty() { 1 } else { 5 }, Duration::from_secs(2));
         let field = Field::new(Site::new().host(host));

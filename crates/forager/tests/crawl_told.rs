@@ -105,6 +105,26 @@ fn a_dry_run_shows_what_the_command_would_go_on_with() {
 }
 
 #[test]
+fn a_dry_run_shows_no_page_that_the_robots_txt_that_is_known_forbids() {
+    let host = plain_host(HOST, 4).robots("User-agent: *\nDisallow: /2\n");
+    let field = Field::new(Site::new().host(host));
+    crawl(&field, &["--limit", "1"]);
+    let rehearsed = crawl(&field, &["--dry-run", "--quiet", "--limit", "3"]);
+    let planned: Vec<Value> = rehearsed.rows().into_iter().map(|row| row["url"].clone()).collect();
+    assert_eq!(planned, [field.url(HOST, "/1"), field.url(HOST, "/3")], "{rehearsed:?}");
+    let told =
+        format!("forager: {} is not fetched: forbidden by robots.txt: line 2: ", field.url(HOST, "/2"));
+    assert!(rehearsed.status == 0 && rehearsed.stderr.starts_with(&told), "{rehearsed:?}");
+    // So it is for another job.
+    let forbidden = field.url(HOST, "/2");
+    for dry in [&["--dry-run"][..], &[]] {
+        let ran = field.run(&[&["crawl", &forbidden, "--json", "--quiet"], dry].concat());
+        assert_eq!(ran.status, 4, "{dry:?}: {ran:?}");
+    }
+    assert_eq!(field.paths(HOST), ["/"], "nothing was asked for");
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_crawl() {
     let field = field(30);
     let mut command = field.queue.command(&["crawl", &field.url(HOST, "/"), "--out", "-", "--quiet"]);
