@@ -137,7 +137,7 @@ impl Visitor {
         }
         line.robots = ruling.to_string();
         if let Some(not_fetched) = obstacle(&found, &ruling) {
-            keep_from(report, line, not_fetched, &found, &url);
+            keep_from(report, line, not_fetched, &found, (&url, self.clock.now()));
             return Ok(Turn::Reported(visited));
         }
         let Some(mut answer) = self.send((&url, leased), line, (round, found.expires)).await else {

@@ -323,7 +323,7 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
         let log = std::fs::read_to_string(field.file("crawl.log")).unwrap();
         let (of_robots, of_pages): (Vec<&str>, Vec<&str>) =
             log.lines().partition(|line| line.contains("/robots.txt P "));
-        assert_eq!(of_robots.len(), 1, "{name}: {log}");
+        assert_eq!(of_robots.len(), lines.len(), "{name}: each try asks for it again: {log}");
         let is_unreachable = |line: &&str| line.split_whitespace().nth(1) == Some("-61");
         assert!(!of_pages.is_empty() && of_pages.iter().all(is_unreachable), "{name}: {log}");
         assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{name}: {lines:?}");
@@ -331,6 +331,29 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
         assert!(error.contains("robots.txt"), "{name}: {error}");
         field.assert_audit();
     }
+}
+
+/// A try before robots.txt is asked for again would ask nobody, and be lost.
+#[test]
+fn a_page_waits_until_robots_txt_is_asked_for_again() {
+    let times = std::sync::atomic::AtomicUsize::new(0);
+    let robots = move |_: &forager_site::Asked<'_>| {
+        let is_first = times.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+        if is_first { Answer::error(503).header(http::header::RETRY_AFTER, "3") } else { Answer::error(404) }
+    };
+    let field = Field::new(Site::new().host(plain_host(HOST, 3).made("/robots.txt", robots)));
+    field.set("failed = 2", "failed = 1");
+    field.crawl(HOST, &["--skipped", "skipped.jsonl"]).good_rows();
+    assert_eq!(field.counts(HOST), each(3, 1), "the one try that it has comes to something");
+    let asked = field.times(HOST, "/robots.txt");
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let lines = field.lines("pages.jsonl");
+    let waited: Vec<&Value> = lines.iter().filter(|line| line["notFetched"] == "robotsUnreachable").collect();
+    assert_eq!(waited.len(), 1, "{lines:?}");
+    // What is told is when it happens.
+    let due: jiff::Timestamp = waited[0]["due"].as_str().unwrap().parse().unwrap();
+    assert!(due <= asked[1] && due.duration_since(asked[0]).as_secs() >= 3, "{due}: {asked:?}");
+    field.assert_audit();
 }
 
 #[test]
