@@ -190,7 +190,7 @@ impl View {
             summary.bad_starts.push(format!("{url}: {rule}"));
         }
         if let Some(skipped) = &mut self.files.skipped {
-            let line = Skipped { url, page: None, seed_url: Some(url), depth: 0, reason: rule, ts };
+            let line = Skipped { url, page: None, seed_url: Some(url), depth: 0, reason: rule, rule, ts };
             if let Err(cause) = write_line(skipped, &line) {
                 self.trouble.get_or_insert(cause);
             }
@@ -228,13 +228,15 @@ impl View {
         }
         if let Some(skipped) = &mut self.files.skipped {
             let (seed_url, ts) = (page.seed.as_deref(), page.at);
-            if page.not_fetched.is_some() {
-                let (url, depth, reason) = (&page.url, page.depth, &page.rule);
-                write_line(skipped, &Skipped { url, page: None, seed_url, depth, reason, ts })?;
+            if let Some(not_fetched) = page.not_fetched {
+                let (url, depth, rule) = (&page.url, page.depth, &page.rule);
+                let reason = &not_fetched.to_string();
+                write_line(skipped, &Skipped { url, page: None, seed_url, depth, reason, rule, ts })?;
             }
             for Found { url, rule, .. } in found.iter().filter(|link| is_skipped(link.action)) {
-                let (page, depth) = (Some(page.url.as_str()), page.depth + 1);
-                write_line(skipped, &Skipped { url, page, seed_url, depth, reason: rule, ts })?;
+                let depth = page.depth + u32::from(!is_target(page, url));
+                let page = Some(page.url.as_str());
+                write_line(skipped, &Skipped { url, page, seed_url, depth, reason: rule, rule, ts })?;
             }
         }
         self.log(page)
@@ -339,7 +341,10 @@ struct Skipped<'a> {
     page: Option<&'a str>,
     seed_url: Option<&'a str>,
     depth: u32,
+    /// As the summary counts it.
     reason: &'a str,
+    /// What decided, in full.
+    rule: &'a str,
     ts: jiff::Timestamp,
 }
 
@@ -386,6 +391,12 @@ impl Watcher for View {
 fn may_pass(page: &PageLine) -> bool {
     let has_passed = page.not_fetched.is_none_or(|why| why == NotFetched::RobotsUnreachable);
     has_passed && page.status.is_none_or(|status| status == 429 || status >= 500)
+}
+
+/// Whether a page redirects to a URL: that is no farther from the seed. One that cannot be asked for is no target by name.
+fn is_target(page: &PageLine, url: &str) -> bool {
+    let is_redirect = page.status.is_some_and(|status| (300..400).contains(&status));
+    page.redirect.as_deref().map_or(is_redirect, |target| target == url)
 }
 
 fn is_skipped(action: Action) -> bool {
