@@ -38,7 +38,7 @@ fn statuses(field: &Field, path: &str) -> Vec<Option<u16>> {
 fn assert_nothing_fetched(field: &Field, ran: &common::Ran) {
     assert_eq!(ran.status, 9, "{ran:?}");
     assert!(
-        ran.stderr.starts_with("forager: nothing could be fetched, for every page to start from failed:\n"),
+        ran.stderr.starts_with("forager: no page was had, for every page to start from failed:\n"),
         "{ran:?}"
     );
     assert!(ran.stderr.contains(&field.url(HOST, "/: ")), "{ran:?}");

@@ -175,19 +175,19 @@ fn where_every_start_fails_that_is_what_is_said() {
     let (missing, moved, there) =
         (field.url(HOST, "/"), field.url(HOST, "/moved"), field.url("good.test", "/"));
     let table: [(&str, &[&str], i32, &str); 4] = [
-        ("one", &[&missing], 9, "/: 404"),
+        ("one", &[&missing], 4, "/: 404"),
         ("one of two", &[&missing, &there], 0, ""),
-        ("both", &[&missing, &moved], 9, "/gone: 404"),
-        ("one that was moved", &[&moved], 9, "/gone: 404"),
+        ("both", &[&missing, &moved], 4, "/gone: 404"),
+        ("one that was moved", &[&moved], 4, "/gone: 404"),
     ];
     for (name, urls, status, told) in table {
         let ran = field.run(&[&["crawl", "--quiet", "--json"], urls].concat());
         assert_eq!(ran.status, status, "{name}: {ran:?}");
         let is_told = ran
             .stderr
-            .starts_with("forager: nothing could be fetched, for every page to start from failed:\n");
-        assert_eq!((is_told, ran.stderr.contains(told)), (status == 9, true), "{name}: {ran:?}");
-        let end = if status == 9 { "every page to start from failed" } else { "done" };
+            .starts_with("forager: no page was had, for every page to start from failed for good:\n");
+        assert_eq!((is_told, ran.stderr.contains(told)), (status == 4, true), "{name}: {ran:?}");
+        let end = if status == 4 { "every page to start from failed for good" } else { "done" };
         assert_eq!(ran.rows()[0]["end"], end, "{name}");
     }
 }

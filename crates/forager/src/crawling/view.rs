@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use forager_core::sentinel::schedule::Failure;
 use forager_core::url::FetchUrl;
 use forager_crawl::{Found, NotFetched, PageLine, Stop, Watcher};
 use forager_frontier::verbs::{Action, Nothing, Outcome};
@@ -84,9 +85,11 @@ pub(crate) struct Summary {
     /// How many were.
     #[serde(skip)]
     refused_starts: u64,
-    /// How many of those that were not may never be fetched.
+    /// How many of those that were not may never be fetched, and how many their servers will not have another time either.
     #[serde(skip)]
     forbidden_starts: u64,
+    #[serde(skip)]
+    dead_starts: u64,
     /// Pages that were given up because their host is asked too often, and for any other reason that may pass.
     #[serde(skip)]
     refused: u64,
@@ -103,6 +106,8 @@ pub(crate) enum Starts {
     RateLimited,
     /// None was, nor ever will be: robots.txt forbids them, or their addresses may not be connected to.
     Forbidden,
+    /// None was, nor is likely to be: their servers say that they are not there, or not for us.
+    Dead,
     /// None was.
     Failed,
 }
@@ -115,7 +120,9 @@ impl Summary {
         match (self.broken_starts, self.forbidden_starts) {
             (0, _) => Starts::RateLimited,
             // One that was refused for now may be had another time.
-            (broken, forbidden) if broken == forbidden && self.refused_starts == 0 => Starts::Forbidden,
+            _ if self.refused_starts > 0 => Starts::Failed,
+            (broken, forbidden) if broken == forbidden => Starts::Forbidden,
+            (broken, forbidden) if broken == forbidden + self.dead_starts => Starts::Dead,
             _ => Starts::Failed,
         }
     }
@@ -282,6 +289,7 @@ impl View {
             summary.broken_starts += u64::from(!page.is_rate_limited);
             summary.refused_starts += u64::from(page.is_rate_limited);
             summary.forbidden_starts += u64::from(is_forbidden && !page.is_rate_limited);
+            summary.dead_starts += u64::from(is_dead(page));
         }
         if page.outcome == Some(Outcome::Failed) && may_pass(page) {
             // A single page that answers 503 may as well be broken; 429 is about how often it is asked for.
@@ -385,6 +393,11 @@ impl Watcher for View {
     fn has_enough(&self) -> bool {
         self.trouble.is_some()
     }
+}
+
+/// Whether a server has said of a page that it is not there, or not for us, which trying again does not change.
+fn is_dead(page: &PageLine) -> bool {
+    page.error.is_none() && page.status.and_then(Failure::of_status) == Some(Failure::Dead)
 }
 
 /// Whether a page could be had at another time, that was not had now.
