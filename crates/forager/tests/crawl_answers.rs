@@ -333,6 +333,20 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
     }
 }
 
+/// Such a page is there, and nobody can tell what it says.
+#[test]
+fn a_page_that_is_packed_in_a_way_that_nobody_knows_is_told() {
+    let packed = page("Packed", &["/never"]).header(http::header::CONTENT_ENCODING, "compress");
+    let field = Field::new(Site::new().host(plain_host(HOST, 1).page("/1", packed)));
+    let summary = field.crawl(HOST, &[]).good_rows().remove(0);
+    assert_eq!(summary["problems"], 1, "{summary}");
+    let problems = &field.line(HOST, "/1")["problems"];
+    assert_eq!(
+        *problems,
+        json!(["its content encoding \"compress\" is not known, so that nobody can read it"])
+    );
+}
+
 /// A try before robots.txt is asked for again would ask nobody, and be lost.
 #[test]
 fn a_page_waits_until_robots_txt_is_asked_for_again() {
