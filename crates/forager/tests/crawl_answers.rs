@@ -347,6 +347,26 @@ fn a_page_that_is_packed_in_a_way_that_nobody_knows_is_told() {
     );
 }
 
+/// RFC 9309, section 2.5: at least 500 KiB count, and what comes after that does not.
+#[test]
+fn a_huge_robots_txt_counts_as_far_as_it_is_read() {
+    let filled = |kib: usize| {
+        let mut text = String::from("User-agent: *\n");
+        while text.len() < kib << 10 {
+            text.push_str("Disallow: /nothing/that/is/there/at/all\n");
+        }
+        text
+    };
+    let robots = format!("{}Disallow: /1\n{}Disallow: /2\n", filled(400), filled(600));
+    assert!(robots.find("Disallow: /2\n").unwrap() > 1000 << 10);
+    let field = Field::new(Site::new().host(plain_host(HOST, 3).robots(&robots)));
+    field.crawl(HOST, &[]).good_rows();
+    assert_eq!(field.line(HOST, "/1")["notFetched"], "robots", "a rule after 400 KiB");
+    assert_eq!(field.line(HOST, "/2")["status"], 200, "a rule after 1,000 KiB");
+    assert!(!field.paths(HOST).contains(&"/1".to_owned()), "{:?}", field.paths(HOST));
+    field.assert_audit();
+}
+
 /// A try before robots.txt is asked for again would ask nobody, and be lost.
 #[test]
 fn a_page_waits_until_robots_txt_is_asked_for_again() {
