@@ -14,12 +14,15 @@ pub struct CrawlConfig {
     pub hold: Interval,
     /// Whether to find out how each page was come to, which takes a look or two into the queue.
     pub traces: bool,
+    /// How soon a page that failed is tried again: robots.txt that cannot be had is asked for as soon.
+    pub first_retry: Interval,
 }
 
 impl Default for CrawlConfig {
     fn default() -> Self {
         let hold = Interval::from_secs_f64(600.0);
-        Self { product_token: "forager".to_owned(), at_once: 64, hold, traces: false }
+        let (product_token, first_retry) = ("forager".to_owned(), Interval::MINUTE);
+        Self { product_token, at_once: 64, hold, traces: false, first_retry }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Why a page must not be asked for.
 
+use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_fetch::robots::{LastTry, Rules, Ruling, Why};
 use forager_frontier::Moment;
 use forager_frontier::verbs::{FetchError, Report};
+use jiff::Timestamp;
 
 use crate::robots;
 use crate::told::{NotFetched, PageLine};
@@ -24,7 +26,7 @@ pub(crate) fn keep_from(
     line: &mut PageLine,
     not_fetched: NotFetched,
     found: &robots::Found,
-    url: &FetchUrl,
+    (url, now): (&FetchUrl, Timestamp),
 ) {
     line.not_fetched = Some(not_fetched);
     line.is_rate_limited = is_rate_limited(&found.rules);
@@ -42,9 +44,18 @@ pub(crate) fn keep_from(
         }
     };
     report.error = Some(error);
+    if not_fetched == NotFetched::RobotsUnreachable {
+        // Before that nobody is asked, so that another try would be in vain.
+        report.retry_after = Some(until_then(found.expires, now));
+    }
     line.error = Some(line.robots.clone());
     let (source, expires) = (robots::robots_url(url), Moment::of(found.expires));
     line.rule = format!("{not_fetched}: {}; {source} {until} {expires}", line.robots).into();
+}
+
+/// How long it is from now until then, in whole seconds and never too short.
+fn until_then(then: Timestamp, now: Timestamp) -> Interval {
+    Interval::from_secs_f64(then.duration_since(now).as_secs_f64().ceil())
 }
 
 /// Whether robots.txt cannot be had because whoever has it wants to be asked less.

@@ -74,6 +74,8 @@ pub struct Office {
     clock: Clock,
     pace: Arc<Pace>,
     token: String,
+    /// After how long it is asked for again that cannot be had, at first.
+    first_retry: Interval,
     sites: Mutex<HashMap<String, Arc<AsyncMutex<Site>>>>,
     /// Two sites of one host must not forget what the other asks for.
     hosts: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
@@ -139,7 +141,7 @@ impl Office {
         frontier: Arc<dyn Frontier>,
         http: Http,
         (clock, pace): (Clock, Arc<Pace>),
-        product_token: String,
+        (product_token, first_retry): (String, Interval),
     ) -> Self {
         Self {
             frontier,
@@ -147,6 +149,7 @@ impl Office {
             clock,
             pace,
             token: product_token,
+            first_retry,
             sites: Mutex::default(),
             hosts: Mutex::default(),
             unlogged: Unlogged::default(),
@@ -212,6 +215,7 @@ impl Office {
         let mut last_fetch = requests.last_mut();
         // The time that the log has: whoever goes through it comes to the same result.
         let now = last_fetch.as_ref().map_or_else(|| self.clock.now(), |row| row.ended.timestamp());
+        let asked = answer.as_ref().ok().and_then(|response| response.retry_after(now));
         let mut copy = match answer {
             Ok(response) => of_answer(&outcome(&response, now), previous, now),
             Err(missed) => {
@@ -224,6 +228,7 @@ impl Office {
                 copy
             }
         };
+        copy.wait_as_pages_do(self.first_retry, asked);
         let new_file = copy.file.as_ref().filter(|file| file.read_at == copy.fetched_at);
         let (file, words) = (new_file.map(|file| file_key(&file.body)), copy.last.to_string());
         if let Some(row) = &mut last_fetch {

@@ -88,8 +88,8 @@ impl Crawler {
         let http = Http::new(http)?;
         let product_token = config.product_token.clone();
         let pace = Arc::new(Pace::new(clock));
-        let office =
-            Office::new(frontier.clone(), http.clone(), (clock, pace.clone()), product_token.clone());
+        let robots = (product_token.clone(), config.first_retry);
+        let office = Office::new(frontier.clone(), http.clone(), (clock, pace.clone()), robots);
         let trails = config.traces.then(|| Trails::new(frontier.clone()));
         let (sent, introduced) = (std::sync::Mutex::default(), std::sync::Mutex::default());
         let visitor = Visitor {

@@ -122,7 +122,12 @@ impl Scout {
         let (http, clock) = (Http::new(http)?, Clock::default());
         let pace = Arc::new(Pace::new(clock));
         let frontier = Arc::new(Memory::new(Settings { politeness, ..Settings::default() })?);
-        let office = Office::new(frontier.clone(), http.clone(), (clock, pace.clone()), product_token);
+        let office = Office::new(
+            frontier.clone(),
+            http.clone(),
+            (clock, pace.clone()),
+            (product_token, Interval::MINUTE),
+        );
         Ok(Self { http, office, pace, frontier, politeness, clock, on_wait })
     }
 

@@ -137,7 +137,7 @@ impl Visitor {
         }
         line.robots = ruling.to_string();
         if let Some(not_fetched) = obstacle(&found, &ruling) {
-            keep_from(report, line, not_fetched, &found, &url);
+            keep_from(report, line, not_fetched, &found, (&url, self.clock.now()));
             return Ok(Turn::Reported(visited));
         }
         let Some(mut answer) = self.send((&url, leased), line, (round, found.expires)).await else {
@@ -300,6 +300,7 @@ impl Visitor {
         line.directives = reading.directives.words();
         line.problems = self.remarks(&reading.remarks, url).await?;
         line.problems.extend(reading.problems);
+        line.problems.extend(unread(response));
         report.changed = reading::has_changed(
             leased.fingerprint.as_deref(),
             fingerprint.as_deref(),
@@ -333,6 +334,12 @@ pub(crate) fn wants_rest(answer: &std::result::Result<Response, Failure>) -> boo
 pub(crate) fn broken(response: &Response) -> Option<CutOff> {
     let is_broken = |cut: &CutOff| matches!(cut, CutOff::Broken | CutOff::Time | CutOff::BadEncoding);
     response.cut_off.filter(|cut| !is_refusal(response.status) && is_broken(cut))
+}
+
+/// Why nothing is read of an answer that has come whole, if so.
+fn unread(response: &Response) -> Option<String> {
+    let coding = response.undecoded.as_ref().filter(|_| (200..300).contains(&response.status))?;
+    Some(format!("its content encoding {coding:?} is not known, so that nobody can read it"))
 }
 
 /// Whether a host answers that it has had enough.

@@ -60,6 +60,7 @@ impl Crawl {
             product_token: config.fetch.product_token(),
             at_once: config.fetch.at_once,
             traces,
+            first_retry: config.retry.first,
         };
         let clock = Clock::default();
         let crawler = Crawler::new(frontier.clone(), http, behaviour, clock)?;

@@ -18,7 +18,7 @@ pub(crate) enum Outcome {
     SomeBad,
     /// Every page to start from failed.
     Failed,
-    /// No page to start from may be fetched, which trying again does not change.
+    /// No page to start from may be fetched, or is there, which trying again does not change.
     Forbidden,
     /// It was asked to stop, and did when what was under way was finished.
     Interrupted,

@@ -38,7 +38,7 @@ fn statuses(field: &Field, path: &str) -> Vec<Option<u16>> {
 fn assert_nothing_fetched(field: &Field, ran: &common::Ran) {
     assert_eq!(ran.status, 9, "{ran:?}");
     assert!(
-        ran.stderr.starts_with("forager: nothing could be fetched, for every page to start from failed:\n"),
+        ran.stderr.starts_with("forager: no page was had, for every page to start from failed:\n"),
         "{ran:?}"
     );
     assert!(ran.stderr.contains(&field.url(HOST, "/: ")), "{ran:?}");
@@ -323,7 +323,7 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
         let log = std::fs::read_to_string(field.file("crawl.log")).unwrap();
         let (of_robots, of_pages): (Vec<&str>, Vec<&str>) =
             log.lines().partition(|line| line.contains("/robots.txt P "));
-        assert_eq!(of_robots.len(), 1, "{name}: {log}");
+        assert_eq!(of_robots.len(), lines.len(), "{name}: each try asks for it again: {log}");
         let is_unreachable = |line: &&str| line.split_whitespace().nth(1) == Some("-61");
         assert!(!of_pages.is_empty() && of_pages.iter().all(is_unreachable), "{name}: {log}");
         assert!(!lines.is_empty() && lines.iter().all(|line| line["status"].is_null()), "{name}: {lines:?}");
@@ -331,6 +331,63 @@ fn while_robots_txt_cannot_be_had_nothing_is_fetched() {
         assert!(error.contains("robots.txt"), "{name}: {error}");
         field.assert_audit();
     }
+}
+
+/// Such a page is there, and nobody can tell what it says.
+#[test]
+fn a_page_that_is_packed_in_a_way_that_nobody_knows_is_told() {
+    let packed = page("Packed", &["/never"]).header(http::header::CONTENT_ENCODING, "compress");
+    let field = Field::new(Site::new().host(plain_host(HOST, 1).page("/1", packed)));
+    let summary = field.crawl(HOST, &[]).good_rows().remove(0);
+    assert_eq!(summary["problems"], 1, "{summary}");
+    let problems = &field.line(HOST, "/1")["problems"];
+    assert_eq!(
+        *problems,
+        json!(["its content encoding \"compress\" is not known, so that nobody can read it"])
+    );
+}
+
+/// RFC 9309, section 2.5: at least 500 KiB count, and what comes after that does not.
+#[test]
+fn a_huge_robots_txt_counts_as_far_as_it_is_read() {
+    let filled = |kib: usize| {
+        let mut text = String::from("User-agent: *\n");
+        while text.len() < kib << 10 {
+            text.push_str("Disallow: /nothing/that/is/there/at/all\n");
+        }
+        text
+    };
+    let robots = format!("{}Disallow: /1\n{}Disallow: /2\n", filled(400), filled(600));
+    assert!(robots.find("Disallow: /2\n").unwrap() > 1000 << 10);
+    let field = Field::new(Site::new().host(plain_host(HOST, 3).robots(&robots)));
+    field.crawl(HOST, &[]).good_rows();
+    assert_eq!(field.line(HOST, "/1")["notFetched"], "robots", "a rule after 400 KiB");
+    assert_eq!(field.line(HOST, "/2")["status"], 200, "a rule after 1,000 KiB");
+    assert!(!field.paths(HOST).contains(&"/1".to_owned()), "{:?}", field.paths(HOST));
+    field.assert_audit();
+}
+
+/// A try before robots.txt is asked for again would ask nobody, and be lost.
+#[test]
+fn a_page_waits_until_robots_txt_is_asked_for_again() {
+    let times = std::sync::atomic::AtomicUsize::new(0);
+    let robots = move |_: &forager_site::Asked<'_>| {
+        let is_first = times.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+        if is_first { Answer::error(503).header(http::header::RETRY_AFTER, "3") } else { Answer::error(404) }
+    };
+    let field = Field::new(Site::new().host(plain_host(HOST, 3).made("/robots.txt", robots)));
+    field.set("failed = 2", "failed = 1");
+    field.crawl(HOST, &["--skipped", "skipped.jsonl"]).good_rows();
+    assert_eq!(field.counts(HOST), each(3, 1), "the one try that it has comes to something");
+    let asked = field.times(HOST, "/robots.txt");
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let lines = field.lines("pages.jsonl");
+    let waited: Vec<&Value> = lines.iter().filter(|line| line["notFetched"] == "robotsUnreachable").collect();
+    assert_eq!(waited.len(), 1, "{lines:?}");
+    // What is told is when it happens.
+    let due: jiff::Timestamp = waited[0]["due"].as_str().unwrap().parse().unwrap();
+    assert!(due <= asked[1] && due.duration_since(asked[0]).as_secs() >= 3, "{due}: {asked:?}");
+    field.assert_audit();
 }
 
 #[test]

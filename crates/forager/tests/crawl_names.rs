@@ -109,7 +109,7 @@ fn a_name_that_leads_elsewhere_by_and_by_is_not_followed_there() {
     for path in ["/1", "/2"] {
         let url = server.url(path);
         assert_eq!(told(&field, "pages.jsonl", &url, "notFetched"), "addressRefused", "{path}");
-        let why = told(&field, "skipped.jsonl", &url, "reason");
+        let why = told(&field, "skipped.jsonl", &url, "rule");
         assert!(why.as_str().unwrap().contains("127.0.0.1 is a loopback address"), "{path}: {why}");
     }
     assert_eq!(ran.rows()[0]["outcomes"], json!({"200": 1, "address refused": 2}), "{ran:?}");

@@ -92,6 +92,25 @@ fn one_interrupt_finishes_what_is_under_way() {
     }
 }
 
+/// What was under way was all that was left, so that nothing is left to go on with.
+#[test]
+fn an_interrupt_while_the_last_page_is_under_way_ends_a_crawl_that_is_done() {
+    let table: [(&str, &[&str], &str); 2] = [
+        ("the last page", &[], "done"),
+        ("the last that is allowed", &["--limit", "2"], "the limit of 2 pages"),
+    ];
+    for (name, more, end) in table {
+        let (host, _) = slow_host(if more.is_empty() { 1 } else { 5 }, Duration::from_secs(2));
+        let field = Field::new(Site::new().host(host));
+        let crawl = Started::new(&mut field.crawl_command(HOST, more));
+        field.wait_for(HOST, 2);
+        crawl.signal("INT");
+        let ran = crawl.end();
+        assert_eq!((ran.status, &ran.rows()[0]["end"]), (0, &end.into()), "{name}: {ran:?}");
+        assert_eq!(written(&field).len(), 2, "{name}");
+    }
+}
+
 #[test]
 fn a_second_interrupt_stops_at_once_and_loses_nothing() {
     // Whoever waited for these answers would wait too long.
@@ -342,6 +361,48 @@ fn a_limit_of_time_counts_work_and_not_the_time_between() {
     assert!(field.paths(HOST).len() > before, "it went on again");
     assert_eq!(field.counts(HOST)["/"], 1, "it was not started anew");
     field.assert_audit();
+}
+
+/// Whoever gives a name again and means something else would have the old crawl go on, and never see what was asked for.
+#[test]
+fn a_name_goes_on_with_what_it_was_given_for_and_nothing_else() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 9)).host(plain_host("b.test", 1)));
+    let (start, other) = (field.url(HOST, "/"), field.url("b.test", "/"));
+    let started = ["crawl", &start, "--name", "job", "--depth", "2", "--quiet"];
+    let created = ["job", "create", &start, "--name", "made", "--depth", "2"];
+    assert_eq!(field.run(&[&started[..], &["--limit", "3"]].concat()).status, 0);
+    assert_eq!(field.run(&created).status, 0);
+    let before = field.seen().len();
+    let table: [(&str, &[&str], &str); 5] = [
+        ("another page", &[&other, "--depth", "2"], &format!("it does not start from {other}")),
+        ("one page less", &[&other, "--depth", "2"], &format!("it starts from {start}, which is not given")),
+        ("another depth", &[&start, "--depth", "3"], "its depth is 2, here 3"),
+        ("no depth", &[&start], "its depth is 2, here the default"),
+        (
+            "less of it",
+            &[&start, "--depth", "2", "--exclude", "/9"],
+            "its exclude is the default, here [\"/9\"]",
+        ),
+    ];
+    for (name, asked, why) in table {
+        for job in ["job", "made"] {
+            for dry in [&[][..], &["--dry-run"]] {
+                let ran = field.run(&[&["crawl"], asked, &["--name", job, "--quiet"], dry].concat());
+                assert_eq!(ran.status, 4, "{name}, {job}, {dry:?}: {ran:?}");
+                assert!(ran.stderr.contains(why), "{name}, {job}, {dry:?}: {ran:?}");
+                assert!(ran.stderr.contains("another --name"), "{name}, {job}, {dry:?}: {ran:?}");
+            }
+        }
+    }
+    assert_eq!(field.seen().len(), before, "nobody was asked");
+
+    // What others did with the job meanwhile does not make it another one.
+    assert_eq!(field.run(&["seed", "add", &other, "--profile", "job"]).status, 0);
+    assert_eq!(field.run(&started).status, 0);
+    assert_eq!(field.counts(HOST), each(9, 1), "it went on");
+    // One that is done is in nobody's way.
+    let ran = field.run(&["crawl", &other, "--name", "job", "--json", "--quiet"]);
+    assert_eq!(ran.good_rows()[0]["job"], "job-2");
 }
 
 /// However many pages that were not asked for stand between the last line of a fetch and the end.

@@ -16,7 +16,40 @@ const HOST: &str = "a.test";
 fn reason<'l>(lines: &'l [Value], url: &str) -> &'l str {
     let found: Vec<&Value> = lines.iter().filter(|line| line["url"] == url).collect();
     assert_eq!(found.len(), 1, "{url}: {lines:#?}");
-    found[0]["reason"].as_str().unwrap()
+    found[0]["rule"].as_str().unwrap()
+}
+
+/// The fields that other crawlers have, and the rule; what a redirect leads to is as far from the seed as it is.
+#[test]
+fn a_line_says_how_far_off_it_is_and_which_rule_decided() {
+    let away = |asked: &Asked<'_>| Answer::redirect(301, &asked.url("b.test", "/far"));
+    let nowhere = |_: &Asked<'_>| Answer::redirect(301, "http://[");
+    let host = Host::new(HOST)
+        .robots("User-agent: *\nDisallow: /forbidden\n")
+        .page("/", page("Home", &["/away", "/nowhere", "/forbidden", "http://c.test/"]))
+        .made("/away", away)
+        .made("/nowhere", nowhere);
+    let field = Field::new(Site::new().host(host).host(Host::new("b.test").page("/far", page("Far", &[]))));
+    field.crawl(HOST, &["--skipped", "skipped.jsonl"]).good_rows();
+    let lines = field.lines("skipped.jsonl");
+    let table = [
+        (field.url("b.test", "/far"), 1, ""),
+        ("http://[".to_owned(), 1, ""),
+        (field.url(HOST, "/forbidden"), 1, "forbidden by robots.txt"),
+        ("http://c.test/".to_owned(), 1, ""),
+    ];
+    for (url, depth, kind) in table {
+        let found: Vec<&Value> = lines.iter().filter(|line| line["url"] == url.as_str()).collect();
+        assert_eq!(found.len(), 1, "{url}: {lines:#?}");
+        let (line, rule) = (found[0], found[0]["rule"].as_str().unwrap());
+        assert_eq!(
+            (&line["depth"], &line["seedUrl"]),
+            (&json!(depth), &json!(field.url(HOST, "/"))),
+            "{line}"
+        );
+        assert_eq!(line["reason"], if kind.is_empty() { rule } else { kind }, "{line}");
+        assert!(rule.len() > kind.len() && line["ts"].is_string(), "{line}");
+    }
 }
 
 #[test]
@@ -207,7 +240,7 @@ fn a_host_has_its_fill_and_the_others_do_not_mind() {
             assert_eq!(field.paths(host).len(), fetched, "{name}, {host}: {:?}", field.paths(host));
         }
         let skipped = std::fs::read_to_string(field.file("skipped.jsonl")).unwrap();
-        let told = skipped.matches("trap: more than 4 URLs of one host").count();
+        let told = skipped.matches("\"rule\":\"trap: more than 4 URLs of one host\"").count();
         assert_eq!(told, 2 * (10 - fetched), "{name}: {skipped}");
     }
 }

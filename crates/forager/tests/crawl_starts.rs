@@ -87,6 +87,22 @@ fn watch_and_run_name_such_pages_too() {
     wait_until("the page", || !field.paths(HOST).is_empty());
 }
 
+/// A job that is at its limit stays there. One that was stopped is in the same queue, and is finished.
+#[test]
+fn run_names_what_it_crawls_and_nothing_else() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 3)).host(plain_host("b.test", 1)));
+    let (start, other) = (field.url(HOST, "/"), field.url("b.test", "/"));
+    assert_eq!(field.run(&["crawl", &start, "--name", "limited", "--limit", "1", "--quiet"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    let told = "forager: there is no collection to crawl: all jobs are over or paused\n";
+    assert!(ran.status == 0 && ran.stderr.starts_with(told), "{ran:?}");
+
+    assert_eq!(field.run(&["job", "create", &other, "--name", "begun"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert!(ran.stderr.contains("crawling the collections begun: 1 page queued\n"), "{ran:?}");
+    assert_eq!((field.paths(HOST).len(), field.paths("b.test").len()), (1, 2), "{ran:?}");
+}
+
 #[test]
 fn a_rehearsal_goes_by_what_the_crawl_would() {
     let field = Field::strict(Site::new().host(plain_host(HOST, 1)));

@@ -105,6 +105,26 @@ fn a_dry_run_shows_what_the_command_would_go_on_with() {
 }
 
 #[test]
+fn a_dry_run_shows_no_page_that_the_robots_txt_that_is_known_forbids() {
+    let host = plain_host(HOST, 4).robots("User-agent: *\nDisallow: /2\n");
+    let field = Field::new(Site::new().host(host));
+    crawl(&field, &["--limit", "1"]);
+    let rehearsed = crawl(&field, &["--dry-run", "--quiet", "--limit", "3"]);
+    let planned: Vec<Value> = rehearsed.rows().into_iter().map(|row| row["url"].clone()).collect();
+    assert_eq!(planned, [field.url(HOST, "/1"), field.url(HOST, "/3")], "{rehearsed:?}");
+    let told =
+        format!("forager: {} is not fetched: forbidden by robots.txt: line 2: ", field.url(HOST, "/2"));
+    assert!(rehearsed.status == 0 && rehearsed.stderr.starts_with(&told), "{rehearsed:?}");
+    // So it is for another job.
+    let forbidden = field.url(HOST, "/2");
+    for dry in [&["--dry-run"][..], &[]] {
+        let ran = field.run(&[&["crawl", &forbidden, "--json", "--quiet"], dry].concat());
+        assert_eq!(ran.status, 4, "{dry:?}: {ran:?}");
+    }
+    assert_eq!(field.paths(HOST), ["/"], "nothing was asked for");
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_crawl() {
     let field = field(30);
     let mut command = field.queue.command(&["crawl", &field.url(HOST, "/"), "--out", "-", "--quiet"]);
@@ -155,19 +175,19 @@ fn where_every_start_fails_that_is_what_is_said() {
     let (missing, moved, there) =
         (field.url(HOST, "/"), field.url(HOST, "/moved"), field.url("good.test", "/"));
     let table: [(&str, &[&str], i32, &str); 4] = [
-        ("one", &[&missing], 9, "/: 404"),
+        ("one", &[&missing], 4, "/: 404"),
         ("one of two", &[&missing, &there], 0, ""),
-        ("both", &[&missing, &moved], 9, "/gone: 404"),
-        ("one that was moved", &[&moved], 9, "/gone: 404"),
+        ("both", &[&missing, &moved], 4, "/gone: 404"),
+        ("one that was moved", &[&moved], 4, "/gone: 404"),
     ];
     for (name, urls, status, told) in table {
         let ran = field.run(&[&["crawl", "--quiet", "--json"], urls].concat());
         assert_eq!(ran.status, status, "{name}: {ran:?}");
         let is_told = ran
             .stderr
-            .starts_with("forager: nothing could be fetched, for every page to start from failed:\n");
-        assert_eq!((is_told, ran.stderr.contains(told)), (status == 9, true), "{name}: {ran:?}");
-        let end = if status == 9 { "every page to start from failed" } else { "done" };
+            .starts_with("forager: no page was had, for every page to start from failed for good:\n");
+        assert_eq!((is_told, ran.stderr.contains(told)), (status == 4, true), "{name}: {ran:?}");
+        let end = if status == 4 { "every page to start from failed for good" } else { "done" };
         assert_eq!(ran.rows()[0]["end"], end, "{name}");
     }
 }
@@ -259,6 +279,26 @@ fn a_crawl_that_is_left_alone_for_long_says_so() {
     assert!(told().contains("bound by a.test: closed for 9m "), "{}", told());
     crawl.signal("INT");
     assert_eq!(crawl.end().status, 11);
+}
+
+/// A page that is under way ends long before anybody would take it back.
+#[test]
+fn a_host_that_has_enough_under_way_is_not_said_to_be_closed() {
+    let paths: Vec<String> = (1..=60).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let host = paths.iter().fold(Host::new(HOST).page("/", page("Home", &links)), |host, path| {
+        host.page(path, page(path, &[]).slow(web::LONG * 2))
+    });
+    let field = Field::new(Site::new().host(host));
+    field.set("[fetch]\n", "[fetch]\nanswer_timeout = \"5m\"\ntimeout = \"5m\"\n");
+    let mut command = field.queue.command(&["crawl", &field.url(HOST, "/"), "--delay", "1s"]);
+    let crawl = Started::telling(&mut command, &field.file("told"));
+    let told = || std::fs::read_to_string(field.file("told")).unwrap();
+    field.wait_for(HOST, 3);
+    wait_until("how long it takes", || told().contains("2 under way") && told().contains("bound by a.test"));
+    assert!(told().contains(" pages, one in 1.0s") && !told().contains("closed for"), "{}", told());
+    assert!(told().contains("; waiting for answers"), "{}", told());
+    crawl.kill();
 }
 
 #[test]

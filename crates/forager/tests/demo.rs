@@ -55,7 +55,7 @@ fn it_shows_what_it_did_and_why_and_leaves_nothing_behind() {
     check_order(order);
     assert!(skipped.contains("trap: session id") && skipped.contains("not in scope host"), "{skipped}");
     check_changes(changes);
-    for order in ["hierarchy", "services", "risk"] {
+    for order in ["hierarchy", "linked", "fifo", "score", "services", "risk"] {
         let line = policies.lines().find(|line| line.starts_with(&format!("  {order} ")));
         let first =
             line.unwrap_or_else(|| panic!("{order} is not in\n{policies}")).split_whitespace().skip(1);

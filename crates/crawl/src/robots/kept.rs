@@ -8,6 +8,7 @@ use forager_frontier::{Frontier, Moment};
 use serde::Serialize;
 
 use crate::config::Result;
+use crate::obstacle::is_out_of_reach;
 
 /// What the robots.txt that is known says of a URL, and where that is from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +24,9 @@ pub struct Word {
     pub asked: Moment,
     /// Until when what is known of it counts.
     pub expires: Moment,
+    /// Whether it could not be had, so that nobody can tell what it says: then this is no verdict, and changes soon.
+    #[serde(skip)]
+    pub is_out_of_reach: bool,
 }
 
 /// What is kept of the robots.txt of an origin.
@@ -53,6 +57,7 @@ pub async fn known(frontier: &dyn Frontier, url: &FetchUrl, product_token: &str)
             rule: ruling.to_string(),
             asked: Moment::of(copy.fetched_at),
             expires: Moment::of(copy.expires),
+            is_out_of_reach: is_out_of_reach(&ruling),
         }
     }))
 }

@@ -212,6 +212,17 @@ impl Copy {
         self.expires = self.expires.max(long_enough);
     }
 
+    /// Where nothing may be fetched without it, it is asked for again when the pages that wait for it are tried again: after
+    /// `first`, doubled with each failure, and not before the server wants to be asked. A later time would have them tried
+    /// in vain.
+    pub fn wait_as_pages_do(&mut self, first: Interval, asked: Option<Interval>) {
+        if self.standing == Standing::Unreachable && self.file.is_none() {
+            let pause = first.doubled(self.failures.saturating_sub(1), LONGEST_RETRY);
+            let asked = asked.unwrap_or_default().min(LONGEST_FRESH);
+            self.expires = pause.max(asked).after(self.fetched_at);
+        }
+    }
+
     /// Whether it may be used at `now` without asking again.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         now < self.expires

@@ -76,7 +76,7 @@ fn at_once(text: &str) -> Result<usize, String> {
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
 ///    8  the queue cannot be had: another process has it, or its database cannot be reached
-///    9  every page to start from failed, so that nothing could be fetched
+///    9  every page to start from failed, and not each of them for good, so that no page was had
 ///   11  it was stopped
 ///   13  it was stopped at once
 ///   14  it read as many bytes as --bytes allows

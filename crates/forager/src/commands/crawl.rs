@@ -1,5 +1,6 @@
 //! `forager crawl`
 
+mod asked;
 mod end;
 mod rehearsal;
 mod worked;
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use forager_core::url::{FetchUrl, IdentityOptions};
-use forager_crawl::Work;
+use forager_crawl::{Ended, Work};
 use forager_frontier::catalog::{Change, Job, Limits};
 use forager_frontier::entry::How;
 use forager_frontier::verbs::{Action, Discovery, JobState, JobView, Link, NewJob, Page, Stats};
@@ -126,7 +127,11 @@ async fn crawl_job(
     let starts = if job.progress.done == 0 { summary.starts() } else { Starts::Had };
     let is_refused =
         if starts == Starts::Had { summary.is_rest_refused() } else { starts == Starts::RateLimited };
-    let end = End::of(ended, now, starts, is_refused);
+    let end = match ended {
+        // Whoever does not read to the end does not know what came of the rest.
+        Ended::Stopped(stop) if is_deserted => End::Stopped(stop),
+        ended => End::of(ended, now, starts, is_refused),
+    };
     let (left, place, tally) = (now.progress.queued, args.place.flags(), now.progress.tally);
     let whole_job = (!is_new).then_some(WholeJob { fetched: tally.fetches, bytes: tally.bytes });
     Ok(Crawled { job: job.id, end, left, summary, whole_job, place })
@@ -186,6 +191,9 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
         Some(job) => Some((job, continued(args, &**frontier, job, now).await?)),
         None => None,
     };
+    if let Some((job, _)) = last.filter(|(job, continued)| is_open(job, *continued, now)) {
+        asked::require_same(args, &**frontier, job).await?;
+    }
     let job = match last {
         Some((job, _)) if job.state == JobState::Paused => {
             let (id, place) = (&job.id, args.place.flags());
@@ -194,6 +202,7 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
         Some((job, continued)) if can_go_on(job, continued, now) => go_on(crawl, job, continued).await?,
         _ => {
             let job = frontier.start_job(&new_job(args, id)?, now).await?;
+            asked::note(args, &**frontier, &job, now).await?;
             tell_started(&job, "crawling as");
             job
         }
@@ -210,6 +219,11 @@ fn last_of<'j>(jobs: &'j [JobView], name: &str) -> (Option<&'j JobView>, String)
         id = format!("{name}-{number}");
     }
     (last, id)
+}
+
+/// Whether a job goes on, within these limits or when somebody resumes it.
+fn is_open(job: &JobView, continued: Job, now: Timestamp) -> bool {
+    job.state == JobState::Paused || can_go_on(job, continued, now)
 }
 
 /// Whether a job has something left to do within these limits.

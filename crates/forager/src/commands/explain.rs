@@ -140,7 +140,7 @@ fn host(it: &Explanation, now: Moment) -> Vec<String> {
 }
 
 fn word_of_robots(word: &Word, now: Moment) -> Vec<String> {
-    let Word { source, allowed, rule, asked, expires } = word;
+    let Word { source, allowed, rule, asked, expires, .. } = word;
     let verdict = if *allowed { "allowed" } else { "forbidden" };
     vec![
         format!("{verdict}: {rule}"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::{Catalog, Change};
-use forager_frontier::verbs::{Action, Started, Target};
+use forager_frontier::verbs::{Action, JobState, Started, Stats, Target};
 use serde_json::json;
 
 use super::apply;
@@ -108,11 +108,14 @@ async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl
 async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
     let files = Files::open(&args.files)?;
     let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
-    let stats = crawl.frontier.stats(args.collection.as_deref(), crawl.clock.now()).await?;
+    let stats = crawled(args, crawl).await?;
     let queued = stats.iter().map(|stats| stats.queued).sum();
     let names: Vec<&str> = stats.iter().map(|stats| &*stats.collection).collect();
     let pages = counted(queued, "page", "pages");
-    let message = format!("crawling the collections {}: {pages} queued", names.join(", "));
+    let message = match &names[..] {
+        [] => "there is no collection to crawl: all jobs are over or paused".to_owned(),
+        names => format!("crawling the collections {}: {pages} queued", names.join(", ")),
+    };
     journal::tell(Level::Info, Event::Started, &message, &json!({"collections": names, "queued": queued}));
     let mut view = View::new(files, queued, changes, None);
     let work = Work {
@@ -129,6 +132,16 @@ async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::R
         return Err(Deserted.into());
     }
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
+}
+
+/// The collections that are crawled: not those of jobs that are over, at their limit or paused.
+async fn crawled(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Vec<Stats>> {
+    let (frontier, now) = (&crawl.frontier, crawl.clock.now());
+    let jobs = frontier.jobs(now).await?;
+    let rests =
+        |collection: &str| jobs.iter().any(|job| job.id == collection && job.state != JobState::Running);
+    let stats = frontier.stats(args.collection.as_deref(), now).await?;
+    Ok(stats.into_iter().filter(|stats| !rests(&stats.collection)).collect())
 }
 
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.

@@ -1,17 +1,20 @@
 //! How long a crawl will take, and what keeps it from being faster.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forager_core::url::FetchUrl;
 use forager_crawl::PageLine;
 use forager_frontier::catalog::Limits;
+use forager_frontier::host::Gate;
 use forager_frontier::settings::Politeness;
-use forager_frontier::verbs::{HostFilter, HostView, JobView};
+use forager_frontier::verbs::{HostFilter, HostView, JobView, Outcome};
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 
+use super::counts::is_failed;
 use crate::store;
 use crate::words::{counted, in_time};
 
@@ -22,12 +25,52 @@ const GOOD_FOR: Duration = Duration::from_secs(5);
 /// From so many fetches on, what a host takes is known better than what is set for it.
 const ENOUGH: u64 = 4;
 
+/// How many pages of a host are kept in mind that are tried again.
+const MOST_AGAIN: usize = 100;
+
 /// How far apart the fetches from a host are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Gap {
-    first: Timestamp,
     last: Timestamp,
-    fetches: u64,
+    /// Seconds between fetches, altogether.
+    seconds: f64,
+    /// How many times between two fetches that is.
+    count: u64,
+    /// Pages that failed and are tried again, by their hashes.
+    again: HashSet<u64>,
+    /// Whether the last fetch failed, so that its host may be left alone for a while.
+    has_failed: bool,
+}
+
+impl Gap {
+    fn new(at: Timestamp) -> Self {
+        Self { last: at, seconds: 0.0, count: 0, again: HashSet::new(), has_failed: false }
+    }
+
+    /// A wait for another try, or for a host that failed, does not say how far apart its pages are.
+    fn note(&mut self, page: &PageLine) {
+        let is_again = self.again.remove(&hash(&page.url));
+        if !is_again && !self.has_failed {
+            // Answers do not come in the order of requests.
+            self.seconds += page.at.duration_since(self.last).as_secs_f64().max(0.0);
+            self.count += 1;
+        }
+        self.last = self.last.max(page.at);
+        self.note_failure(page);
+    }
+
+    fn note_failure(&mut self, page: &PageLine) {
+        self.has_failed = is_failed(page) && page.outcome == Some(Outcome::Again);
+        if self.has_failed && self.again.len() < MOST_AGAIN {
+            self.again.insert(hash(&page.url));
+        }
+    }
+}
+
+fn hash(url: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    url.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// How far apart the fetches from each host are, as it was seen.
@@ -40,12 +83,10 @@ impl Gaps {
         let Ok(url) = FetchUrl::parse(&page.url) else { return };
         let is_full = self.0.len() >= MOST_HOSTS;
         match self.0.get_mut(url.host_key()) {
-            Some(gap) => {
-                (gap.first, gap.last) = (gap.first.min(page.at), gap.last.max(page.at));
-                gap.fetches += 1;
-            }
+            Some(gap) => gap.note(page),
             None if !is_full => {
-                let gap = Gap { first: page.at, last: page.at, fetches: 1 };
+                let mut gap = Gap::new(page.at);
+                gap.note_failure(page);
                 self.0.insert(url.host_key().to_owned(), gap);
             }
             None => {}
@@ -54,9 +95,9 @@ impl Gaps {
 
     /// The mean gap of a host in seconds, once it has been fetched from often enough.
     fn mean(&self, host: &str) -> Option<f64> {
-        let gap = self.0.get(host).filter(|gap| gap.fetches >= ENOUGH)?;
+        let gap = self.0.get(host).filter(|gap| gap.count + 1 >= ENOUGH)?;
         #[expect(clippy::cast_precision_loss, reason = "for people")]
-        Some(gap.last.duration_since(gap.first).as_secs_f64() / (gap.fetches - 1) as f64)
+        Some(gap.seconds / gap.count as f64)
     }
 }
 
@@ -164,7 +205,9 @@ impl Outlook {
         let least = host.crawl_delay.map_or(least, |theirs| theirs.as_secs_f64().max(least));
         let gap = gaps.mean(&host.host).unwrap_or(usual).max(least);
         let seconds = |at: Moment| at.timestamp().duration_since(now).as_secs_f64().max(0.0);
-        let gate = host.opens.zip(host.gate).map(|(opens, gate)| {
+        // A host that has enough under way opens with the next answer, and not when somebody would give up waiting for it.
+        let gate = host.gate.filter(|gate| *gate != Gate::InFlight);
+        let gate = host.opens.zip(gate).map(|(opens, gate)| {
             (seconds(opens), format!("closed for {} ({gate})", in_time(seconds(opens))))
         });
         let due = not_before
@@ -265,10 +308,37 @@ mod tests {
         for number in 0..6 {
             let at = start + jiff::SignedDuration::from_millis(number * 7500);
             let url = "http://a.test:8080/x".to_owned();
-            gaps.note(&PageLine { url, at, ..PageLine::default() });
+            gaps.note(&PageLine { url, at, status: Some(200), ..PageLine::default() });
             assert_eq!(gaps.mean("a.test").is_some(), number >= 3, "{number}");
         }
         assert_eq!(gaps.mean("a.test"), Some(7.5));
         assert_eq!(gaps.mean("b.test"), None);
+    }
+    /// A page that fails four times in ten minutes, among others that are fetched every second.
+    #[test]
+    fn waits_for_another_try_are_no_gaps() {
+        let mut gaps = Gaps::default();
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let mut note = |second: i64, path: &str, status: u16, outcome| {
+            let (url, at) =
+                (format!("http://a.test/{path}"), start + jiff::SignedDuration::from_secs(second));
+            gaps.note(&PageLine {
+                url,
+                at,
+                status: Some(status),
+                outcome: Some(outcome),
+                ..PageLine::default()
+            });
+        };
+        note(0, "bad", 503, Outcome::Again);
+        for second in 60..70 {
+            note(second, &second.to_string(), 200, Outcome::Done);
+        }
+        for second in [180, 360, 600] {
+            note(second, "bad", 503, Outcome::Again);
+        }
+        note(601, "good", 200, Outcome::Done);
+        note(602, "better", 200, Outcome::Done);
+        assert_eq!(gaps.mean("a.test"), Some(1.0));
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use forager_core::sentinel::schedule::Failure;
 use forager_core::url::FetchUrl;
 use forager_crawl::{Found, NotFetched, PageLine, Stop, Watcher};
 use forager_frontier::verbs::{Action, Nothing, Outcome};
@@ -84,9 +85,11 @@ pub(crate) struct Summary {
     /// How many were.
     #[serde(skip)]
     refused_starts: u64,
-    /// How many of those that were not may never be fetched.
+    /// How many of those that were not may never be fetched, and how many their servers will not have another time either.
     #[serde(skip)]
     forbidden_starts: u64,
+    #[serde(skip)]
+    dead_starts: u64,
     /// Pages that were given up because their host is asked too often, and for any other reason that may pass.
     #[serde(skip)]
     refused: u64,
@@ -103,6 +106,8 @@ pub(crate) enum Starts {
     RateLimited,
     /// None was, nor ever will be: robots.txt forbids them, or their addresses may not be connected to.
     Forbidden,
+    /// None was, nor is likely to be: their servers say that they are not there, or not for us.
+    Dead,
     /// None was.
     Failed,
 }
@@ -115,7 +120,9 @@ impl Summary {
         match (self.broken_starts, self.forbidden_starts) {
             (0, _) => Starts::RateLimited,
             // One that was refused for now may be had another time.
-            (broken, forbidden) if broken == forbidden && self.refused_starts == 0 => Starts::Forbidden,
+            _ if self.refused_starts > 0 => Starts::Failed,
+            (broken, forbidden) if broken == forbidden => Starts::Forbidden,
+            (broken, forbidden) if broken == forbidden + self.dead_starts => Starts::Dead,
             _ => Starts::Failed,
         }
     }
@@ -190,7 +197,7 @@ impl View {
             summary.bad_starts.push(format!("{url}: {rule}"));
         }
         if let Some(skipped) = &mut self.files.skipped {
-            let line = Skipped { url, page: None, seed_url: Some(url), depth: 0, reason: rule, ts };
+            let line = Skipped { url, page: None, seed_url: Some(url), depth: 0, reason: rule, rule, ts };
             if let Err(cause) = write_line(skipped, &line) {
                 self.trouble.get_or_insert(cause);
             }
@@ -228,13 +235,15 @@ impl View {
         }
         if let Some(skipped) = &mut self.files.skipped {
             let (seed_url, ts) = (page.seed.as_deref(), page.at);
-            if page.not_fetched.is_some() {
-                let (url, depth, reason) = (&page.url, page.depth, &page.rule);
-                write_line(skipped, &Skipped { url, page: None, seed_url, depth, reason, ts })?;
+            if let Some(not_fetched) = page.not_fetched {
+                let (url, depth, rule) = (&page.url, page.depth, &page.rule);
+                let reason = &not_fetched.to_string();
+                write_line(skipped, &Skipped { url, page: None, seed_url, depth, reason, rule, ts })?;
             }
             for Found { url, rule, .. } in found.iter().filter(|link| is_skipped(link.action)) {
-                let (page, depth) = (Some(page.url.as_str()), page.depth + 1);
-                write_line(skipped, &Skipped { url, page, seed_url, depth, reason: rule, ts })?;
+                let depth = page.depth + u32::from(!is_target(page, url));
+                let page = Some(page.url.as_str());
+                write_line(skipped, &Skipped { url, page, seed_url, depth, reason: rule, rule, ts })?;
             }
         }
         self.log(page)
@@ -280,6 +289,7 @@ impl View {
             summary.broken_starts += u64::from(!page.is_rate_limited);
             summary.refused_starts += u64::from(page.is_rate_limited);
             summary.forbidden_starts += u64::from(is_forbidden && !page.is_rate_limited);
+            summary.dead_starts += u64::from(is_dead(page));
         }
         if page.outcome == Some(Outcome::Failed) && may_pass(page) {
             // A single page that answers 503 may as well be broken; 429 is about how often it is asked for.
@@ -339,7 +349,10 @@ struct Skipped<'a> {
     page: Option<&'a str>,
     seed_url: Option<&'a str>,
     depth: u32,
+    /// As the summary counts it.
     reason: &'a str,
+    /// What decided, in full.
+    rule: &'a str,
     ts: jiff::Timestamp,
 }
 
@@ -382,10 +395,21 @@ impl Watcher for View {
     }
 }
 
+/// Whether a server has said of a page that it is not there, or not for us, which trying again does not change.
+fn is_dead(page: &PageLine) -> bool {
+    page.error.is_none() && page.status.and_then(Failure::of_status) == Some(Failure::Dead)
+}
+
 /// Whether a page could be had at another time, that was not had now.
 fn may_pass(page: &PageLine) -> bool {
     let has_passed = page.not_fetched.is_none_or(|why| why == NotFetched::RobotsUnreachable);
     has_passed && page.status.is_none_or(|status| status == 429 || status >= 500)
+}
+
+/// Whether a page redirects to a URL: that is no farther from the seed. One that cannot be asked for is no target by name.
+fn is_target(page: &PageLine, url: &str) -> bool {
+    let is_redirect = page.status.is_some_and(|status| (300..400).contains(&status));
+    page.redirect.as_deref().map_or(is_redirect, |target| target == url)
 }
 
 fn is_skipped(action: Action) -> bool {

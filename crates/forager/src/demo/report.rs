@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forager_core::hierarchy::{Mode, Priority, effective};
+use forager_core::score::{Relevance, UrlSignals, score};
 use forager_core::select::{SelectConfig, Selector};
 use forager_core::sentinel::Risk;
-use forager_core::sentinel::classify::Classifier;
+use forager_core::sentinel::classify::{Classifier, NodeType};
 use forager_core::url::FetchUrl;
 use forager_crawl::audit::Auditor;
 use forager_crawl::{NotFetched, PageLine};
@@ -149,8 +151,23 @@ impl Report {
             reason = "priorities are from 0 to 1"
         )]
         let by_hierarchy = |page: &PageLine| (page.priority * 1000.0) as u32;
-        let table: [(&str, Vec<u32>); 3] = [
+        // One that many pages link to comes before its equals, by as much as the queue gives it.
+        let by_links = |page: &PageLine| {
+            let best = u16::try_from(by_hierarchy(page)).ok().and_then(Priority::from_thousandths);
+            let links = fetched.sighted(&page.url).pages;
+            u32::from(effective(Mode::Linked, best.unwrap_or(Priority::ZERO), links).thousandths())
+        };
+        let by_arrival =
+            |page: &PageLine| u32::MAX - u32::try_from(fetched.sighted(&page.url).place).unwrap_or(u32::MAX);
+        let by_score = |url: &FetchUrl, page: &PageLine| {
+            let is_hub = classifier.classify(url, None).node_type == NodeType::Hub;
+            u32::from(score(&never_visited(page, is_hub), page.at).score)
+        };
+        let table: [(&str, Vec<u32>); 6] = [
             ("hierarchy", pages.iter().map(|(_, page)| by_hierarchy(page)).collect()),
+            ("linked", pages.iter().map(|(_, page)| by_links(page)).collect()),
+            ("fifo", pages.iter().map(|(_, page)| by_arrival(page)).collect()),
+            ("score", pages.iter().map(|(url, page)| by_score(url, page)).collect()),
             ("services", pages.iter().map(|(url, page)| selector.score(url, &title(page), "")).collect()),
             (
                 "risk",
@@ -213,6 +230,19 @@ impl Report {
         self.output
             .text("Now one of your own:  forager crawl https://www.example.org/ --contact you@example.org")?;
         self.output.flush()
+    }
+}
+
+/// What the news score knows of a page that was never fetched.
+fn never_visited(page: &PageLine, is_hub: bool) -> UrlSignals<'_> {
+    UrlSignals {
+        url: page.url.as_str().into(),
+        visits: 0,
+        last_visited: None,
+        last_changed: None,
+        topic_relevance: Relevance::default(),
+        hub_depth: page.depth.into(),
+        is_hub,
     }
 }
 

@@ -425,6 +425,7 @@ macro_rules! conformance_suite {
                 what_is_forbidden_costs_its_host_no_wait,
                 what_is_at_a_refused_address_is_given_up_at_once,
                 what_waits_for_robots_txt_is_tried_again_and_not_fetched,
+                what_knows_when_robots_txt_is_asked_for_again_waits_for_that,
                 what_was_handed_out_after_it_keeps_its_wait,
                 a_wait_is_given_back_once,
                 what_is_forbidden_opens_no_other_gate,

@@ -10,7 +10,7 @@ use crate::entry::Token;
 use crate::host::{Gate, HostSettings};
 use crate::moment::Moment;
 use crate::settings::Settings;
-use crate::verbs::{FetchError, LeaseRequest, Leased, Note, Outcome, Page};
+use crate::verbs::{FetchError, LeaseRequest, Leased, Note, Outcome, Page, Report};
 
 const HOME: &str = "https://a.example/";
 const HOST: &str = "x.example";
@@ -219,6 +219,22 @@ pub async fn what_waits_for_robots_txt_is_tried_again_and_not_fetched(world: Wor
         world.pass_until(host.opens.unwrap().max(done.due.unwrap_or_default()));
     }
     assert_eq!(world.stats("c").await.tally.fetches, 0);
+}
+
+/// Whoever knows when robots.txt is asked for again comes back then. Nobody was asked for the page, so that its host has not
+/// failed once more.
+pub async fn what_knows_when_robots_txt_is_asked_for_again_waits_for_that(world: World) {
+    let mut world = once(world).await;
+    for number in 1..=3 {
+        let leased = world.lease_one().await;
+        let report = no_answer(leased.token, FetchError::Unreachable);
+        let until = world.later("3h");
+        let done = world.complete(Report { retry_after: Some(interval("3h")), ..report }).await;
+        assert_eq!((done.outcome, done.due), (Outcome::Again, Some(until)), "{number}");
+        let host = world.host("a.example").await;
+        assert_eq!((host.failures, host.fetched), (0, 0), "{number}");
+        world.pass_until(until);
+    }
 }
 
 pub async fn a_wait_is_given_back_once(world: World) {

@@ -606,6 +606,10 @@ impl<'c> Done<'c, '_> {
             }
             return;
         }
+        if self.result == FetchResult::Unknown && self.report.retry_after.is_some() {
+            // Whoever knows when robots.txt is asked for again has asked nobody now, or told of that by itself.
+            return;
+        }
         host.fetched += u64::from(self.result.was_asked());
         if self.result.is_by_host() {
             let asked = self.report.retry_after.map_or(0, |asked| to_millis(asked.min(LONGEST_PAUSE)));

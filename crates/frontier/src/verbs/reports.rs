@@ -26,7 +26,7 @@ pub struct Report {
     pub fingerprint: Option<String>,
     /// Whether the content changed, where the worker knows; the fingerprint tells otherwise.
     pub changed: Option<bool>,
-    /// How long the server asked to be left alone.
+    /// How long the server asked to be left alone; with [`FetchError::Unreachable`], when robots.txt is asked for again.
     pub retry_after: Option<Interval>,
     /// How many bytes were read.
     pub bytes: u64,

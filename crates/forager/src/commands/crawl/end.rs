@@ -23,6 +23,8 @@ pub(super) enum End {
     Failed,
     /// No page to start from may be fetched.
     Forbidden,
+    /// No page to start from is there, or for us.
+    Dead,
     /// All that was not had was refused by hosts that are asked too often.
     RateLimited,
     /// What is left waits for a person.
@@ -38,16 +40,18 @@ pub(super) enum End {
 }
 
 impl End {
-    /// How a crawl of this job ended.
+    /// How a crawl of this job ended. One that was asked to stop and had nothing more to do than what was under way is over
+    /// like any other: the same command would not go on with it, but begin anew.
     pub(super) fn of(ended: Ended, job: &JobView, starts: Starts, is_refused: bool) -> Self {
         match ended {
-            Ended::Stopped(stop) => Self::Stopped(stop),
+            Ended::Stopped(stop) if job.job.finished.is_none() => Self::Stopped(stop),
             _ if job.progress.queued > 0 && job.job.finished.is_some() => Self::at_limit(job),
             _ if is_refused => Self::RateLimited,
             _ if starts == Starts::Forbidden => Self::Forbidden,
+            _ if starts == Starts::Dead => Self::Dead,
             _ if starts == Starts::Failed => Self::Failed,
             Ended::Stuck => Self::Stuck,
-            Ended::Done => Self::Done,
+            Ended::Done | Ended::Stopped(_) => Self::Done,
         }
     }
 
@@ -66,7 +70,7 @@ impl End {
         match self {
             Self::Done | Self::Pages(_) => Outcome::Complete,
             Self::Failed => Outcome::Failed,
-            Self::Forbidden => Outcome::Forbidden,
+            Self::Forbidden | Self::Dead => Outcome::Forbidden,
             Self::RateLimited => Outcome::RateLimited,
             Self::Stuck => Outcome::Stuck,
             Self::Stopped(Stop::Now) => Outcome::Forced,
@@ -84,8 +88,8 @@ impl End {
             left => format!("{} left", counted(*left, "page is", "pages are")),
         };
         match self {
-            Self::Failed | Self::Forbidden => {
-                output::complain(format_args!("nothing could be fetched, for {self}:"));
+            Self::Failed | Self::Forbidden | Self::Dead => {
+                output::complain(format_args!("no page was had, for {self}:"));
                 name_starts(summary);
             }
             Self::RateLimited => {
@@ -132,6 +136,7 @@ impl fmt::Display for End {
             Self::Done => f.write_str("done"),
             Self::Failed => f.write_str("every page to start from failed"),
             Self::Forbidden => f.write_str("no page to start from may be fetched"),
+            Self::Dead => f.write_str("every page to start from failed for good"),
             Self::RateLimited => f.write_str("what is missing was refused by hosts that are asked too often"),
             Self::Stuck => f.write_str("what is left waits for a person"),
             Self::Stopped(Stop::Now) => f.write_str("stopped at once"),

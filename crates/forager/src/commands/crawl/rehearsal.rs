@@ -1,13 +1,15 @@
 //! What a crawl would do, by the same configuration and the same checks, and without asking anybody.
 
 use forager_core::url::FetchUrl;
+use forager_crawl::NotFetched;
+use forager_crawl::robots::{self, Word};
 use forager_fetch::http::HttpConfig;
-use forager_frontier::verbs::{PlanFilter, Planned};
-use forager_frontier::{Frontier, Memory};
+use forager_frontier::verbs::{PlanFilter, Planned, Stats};
+use forager_frontier::{Frontier, Memory, Moment};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{can_go_on, continued, last_of, name, new_job, queue_sitemaps};
+use super::{asked, can_go_on, continued, last_of, name, new_job, queue_sitemaps};
 use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
@@ -37,86 +39,121 @@ struct Shown {
     left_out: usize,
 }
 
+/// What is shown, and by what.
+struct Rehearsal<'a> {
+    args: &'a CrawlArgs,
+    http: HttpConfig,
+    product_token: String,
+    now: Timestamp,
+}
+
 /// Shows what would be fetched first: of the job that the command would go on with, or else of one that is thrown away.
 pub(super) fn show(args: &CrawlArgs) -> anyhow::Result<Outcome> {
     let config = crawling::configured(Config::load(&args.place.config)?, &args.fetch);
+    let product_token = config.fetch.product_token();
     let urls = [&args.urls[..], &args.sitemap].concat();
     let Prepared { config, http, .. } = Prepared::new(config, &args.place, &args.fetch, &urls)?;
-    let now = Timestamp::now();
-    let mut shown = None;
-    if store::is_there(&args.place)? {
+    let rehearsal = Rehearsal { args, http, product_token, now: Timestamp::now() };
+    let memory = Memory::new(config.settings())?;
+    let shown = if store::is_there(&args.place)? {
         let queue = runtime::wait(Queue::open(&args.place, &config))??;
         let frontier = queue.frontier();
-        let last = show_last(args, &*frontier, &http, now);
+        let shown = rehearsal.last_or_new(&*frontier, &memory);
         drop(frontier);
         runtime::wait(queue.close())??;
-        shown = last?;
-    }
-    let shown = match shown {
-        Some(shown) => shown,
-        None => show_new(args, &Memory::new(config.settings())?, &http, now)?,
+        shown?
+    } else {
+        rehearsal.new_job(&memory, &memory)?
     };
     let is_nothing = shown.pages == 0 && shown.left_out > 0;
     Ok(if is_nothing { Outcome::Forbidden } else { Outcome::Complete })
 }
 
-/// Shows how a new job would begin.
-fn show_new(args: &CrawlArgs, frontier: &Memory, http: &HttpConfig, now: Timestamp) -> anyhow::Result<Shown> {
-    let name = name(args)?;
-    store::ask(frontier.start_job(&new_job(args, name.clone())?, now))?;
-    runtime::wait(queue_sitemaps(args, frontier, &name, now))??;
-    let left_out = left_out(&*store::ask(frontier.catalog())?, &name, now)?;
-    for start in &left_out {
-        start.tell();
-    }
-    let shown = show_plan(args, (frontier, http), (&name, usize::MAX), now)?;
-    Ok(Shown { left_out: shown.left_out + left_out.len(), ..shown })
-}
-
-/// Shows what is left of the last job, if the command would go on with it.
-fn show_last(
-    args: &CrawlArgs,
-    frontier: &dyn Frontier,
-    http: &HttpConfig,
-    now: Timestamp,
-) -> anyhow::Result<Option<Shown>> {
-    let jobs = store::ask(frontier.jobs(now))?;
-    let (Some(job), _) = last_of(&jobs, &name(args)?) else { return Ok(None) };
-    let continued = store::ask(continued(args, frontier, job, now))?;
-    if !can_go_on(job, continued, now) {
-        return Ok(None);
-    }
-    let pages = counted(job.progress.queued, "page", "pages");
-    output::tell(format_args!("it would go on with job {:?}: {pages} queued", job.id));
-    let left = continued.limits.pages.map(|pages| pages.saturating_sub(job.progress.tally.fetches));
-    let most = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-    show_plan(args, (frontier, http), (&job.id, most), now).map(Some)
-}
-
-fn show_plan(
-    args: &CrawlArgs,
-    (frontier, http): (&dyn Frontier, &HttpConfig),
-    (collection, most): (&str, usize),
-    now: Timestamp,
-) -> anyhow::Result<Shown> {
-    let limit = most.min(PLANNED);
-    let filter = PlanFilter { collection: Some(collection.to_owned()), limit, ..PlanFilter::default() };
-    let plan = store::ask(frontier.plan(&filter, now))?;
-    let format = if args.json { Format::Jsonl } else { Format::Auto };
-    let mut output = Output::new(format, &["at", "priority", "url", "waitsFor", "why"]);
-    let mut shown = Shown::default();
-    for planned in &plan {
-        let host = FetchUrl::parse(&planned.url).map(|url| url.host_key().to_owned()).unwrap_or_default();
-        if let Some(refused) = http.refuses(&host) {
-            output::complain(format_args!("{} is not fetched: {refused}", planned.url));
-            shown.left_out += 1;
-            continue;
+impl Rehearsal<'_> {
+    fn last_or_new(&self, frontier: &dyn Frontier, memory: &Memory) -> anyhow::Result<Shown> {
+        match self.last_job(frontier)? {
+            Some(shown) => Ok(shown),
+            None => self.new_job(memory, frontier),
         }
-        let explained = store::ask(frontier.explain(collection, &planned.url, now))?;
-        let why = [explained.scope.rule].into_iter().chain(explained.priority.terms).collect();
-        output.row(&Rehearsed { planned, why })?;
-        shown.pages += 1;
     }
-    output.flush()?;
-    Ok(shown)
+
+    /// Shows how a new job would begin, by what the queue knows of robots.txt.
+    fn new_job(&self, memory: &Memory, queue: &dyn Frontier) -> anyhow::Result<Shown> {
+        let (args, now) = (self.args, self.now);
+        let name = name(args)?;
+        store::ask(memory.start_job(&new_job(args, name.clone())?, now))?;
+        runtime::wait(queue_sitemaps(args, memory, &name, now))??;
+        let left_out = left_out(&*store::ask(memory.catalog())?, &name, now)?;
+        for start in &left_out {
+            start.tell();
+        }
+        let most = args.limit.unwrap_or(u64::MAX);
+        let shown = self.plan(memory, queue, (&name, most))?;
+        Ok(Shown { left_out: shown.left_out + left_out.len(), ..shown })
+    }
+
+    /// Shows what is left of the last job, if the command would go on with it.
+    fn last_job(&self, frontier: &dyn Frontier) -> anyhow::Result<Option<Shown>> {
+        let (args, now) = (self.args, self.now);
+        let jobs = store::ask(frontier.jobs(now))?;
+        let (Some(job), _) = last_of(&jobs, &name(args)?) else { return Ok(None) };
+        let continued = store::ask(continued(args, frontier, job, now))?;
+        if !can_go_on(job, continued, now) {
+            return Ok(None);
+        }
+        runtime::wait(asked::require_same(args, frontier, job))??;
+        let Stats { queued, done, tally, .. } = &job.progress;
+        let pages = counted(*queued, "page", "pages");
+        output::tell(format_args!("it would go on with job {:?}: {pages} queued", job.id));
+        let most = continued.limits.pages.map_or(u64::MAX, |pages| pages.saturating_sub(tally.fetches));
+        let shown = self.plan(frontier, frontier, (&job.id, most))?;
+        // What was had is not undone by pages that are not.
+        Ok(Some(if *done > 0 { Shown { left_out: 0, ..shown } } else { shown }))
+    }
+
+    /// Shows so many pages of a collection that would be fetched, and names those that would not.
+    fn plan(
+        &self,
+        frontier: &dyn Frontier,
+        queue: &dyn Frontier,
+        (collection, most): (&str, u64),
+    ) -> anyhow::Result<Shown> {
+        let filter =
+            PlanFilter { collection: Some(collection.to_owned()), limit: PLANNED, ..PlanFilter::default() };
+        let plan = store::ask(frontier.plan(&filter, self.now))?;
+        let format = if self.args.json { Format::Jsonl } else { Format::Auto };
+        let mut output = Output::new(format, &["at", "priority", "url", "waitsFor", "why"]);
+        let mut shown = Shown::default();
+        for planned in &plan {
+            if shown.pages as u64 >= most {
+                break;
+            }
+            if let Some(why) = self.obstacle(queue, &planned.url)? {
+                output::complain(format_args!("{} is not fetched: {why}", planned.url));
+                shown.left_out += 1;
+                continue;
+            }
+            let explained = store::ask(frontier.explain(collection, &planned.url, self.now))?;
+            let why = [explained.scope.rule].into_iter().chain(explained.priority.terms).collect();
+            output.row(&Rehearsed { planned, why })?;
+            shown.pages += 1;
+        }
+        output.flush()?;
+        Ok(shown)
+    }
+
+    /// Why a page would not be fetched, as far as that is known without asking anybody: its address is refused, or the copy
+    /// of its robots.txt that still counts forbids it.
+    fn obstacle(&self, queue: &dyn Frontier, url: &str) -> anyhow::Result<Option<String>> {
+        let Ok(url) = FetchUrl::parse(url) else { return Ok(None) };
+        if let Some(refused) = self.http.refuses(url.host_key()) {
+            return Ok(Some(refused.to_string()));
+        }
+        let word = runtime::wait(robots::known(queue, &url, &self.product_token))??;
+        let counts = |word: &Word| word.expires > Moment::of(self.now) && !word.is_out_of_reach;
+        let word = word.filter(|word| !word.allowed && counts(word));
+        Ok(word.map(|Word { source, rule, expires, .. }| {
+            format!("{}: {rule}; {source} counts until {expires}", NotFetched::Robots)
+        }))
+    }
 }
