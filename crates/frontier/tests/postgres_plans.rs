@@ -10,9 +10,10 @@ mod common;
 use common::postgres::{Cluster, InSchema, apart, client, sql};
 use common::setting;
 use common::shop::{begin, start};
+use forager_core::scope::Profile;
 use forager_core::time::Interval;
-use forager_frontier::catalog::{Change, CollectionSpec, Kind};
-use forager_frontier::verbs::{Item, LeaseRequest, Leased, Link, Page, Put, Report, Word};
+use forager_frontier::catalog::{Change, CollectionSpec, Kind, Limits};
+use forager_frontier::verbs::{Item, LeaseRequest, Leased, Link, NewJob, Page, Put, Report, Steer, Word};
 use forager_frontier::{Frontier, Moment, Postgres, Settings};
 use serde_json::Value;
 
@@ -267,6 +268,40 @@ fn claims_go_by_indexes_whatever_the_queue_looks_like() {
             // Far fewer than there are hosts or entries: what was claimed and reported in this while, and dead rows of it.
             judge(shape.name, &log(&cluster)[from..], 300.0);
             schema.is_sound().await;
+        }
+    });
+}
+
+/// How many hosts a job has is counted where they are: all others wait while a job is made or steered.
+#[test]
+fn what_is_told_of_a_job_takes_no_look_at_each_host() {
+    let cluster = Cluster::start();
+    let (url, schema) = (cluster.url.clone(), InSchema::at(&cluster.url));
+    apart(async move {
+        let store = schema.connect(Settings::default());
+        begin(&store).await;
+        let now = start().timestamp();
+        store.discover(&[links(0, 500)], now).await.unwrap();
+        drop(store);
+        write_plans(&url).await;
+        let from = log(&cluster).len();
+        let store = schema.connect(Settings::default());
+        let urls = vec!["https://j1.example/".to_owned(), "https://j2.example/".to_owned()];
+        let (profile, limits) = (Profile::new("j", "j"), Limits::default());
+        let job = NewJob { id: "j".to_owned(), urls, profile, limits };
+        let made = store.start_job(&job, now).await.unwrap();
+        let paused = store.steer_job("j", Steer::Pause, now).await.unwrap();
+        let listed = store.jobs(now).await.unwrap();
+        for job in [&made, &paused, &listed[0]] {
+            assert_eq!((job.progress.hosts, job.progress.active_hosts), (2, 2), "{job:?}");
+        }
+        let plans = plans(&log(&cluster)[from..]);
+        let counted =
+            |plan: &&Value| plan["Query Text"].as_str().is_some_and(|text| text.contains("count(*) FILTER"));
+        assert!(plans.iter().filter(counted).count() >= 3, "not all was written down");
+        for plan in &plans {
+            let rows = plan["Plan"]["Actual Rows"].as_f64().unwrap_or_default();
+            assert!(rows < 100.0, "{rows} rows of {}", plan["Query Text"]);
         }
     });
 }
