@@ -162,8 +162,48 @@ fn the_owner_of_a_schema_migrates_without_any_other_right() {
     });
 }
 
+/// A backslash in a text is one, whatever the role has set.
+#[test]
+fn a_role_that_reads_backslashes_as_of_old_migrates_and_works() {
+    let bare = InSchema::bare(&server());
+    apart(async move {
+        let role = bare.options.schema.replace("test", "role");
+        let make = format!(
+            "CREATE ROLE {role} LOGIN; ALTER ROLE {role} SET standard_conforming_strings TO off; \
+             CREATE SCHEMA {} AUTHORIZATION {role}",
+            bare.options.schema
+        );
+        sql(&bare.url, &make).await;
+        let url = bare.url.replacen("forager@", &format!("{role}@"), 1);
+        let theirs = InSchema { url, ..bare };
+        let there = schema(&theirs);
+        there.migrate(there.newest()).await.unwrap();
+        let store =
+            Postgres::connect(&theirs.url, Settings::default(), theirs.options.clone()).await.unwrap();
+        begin(&store).await;
+        assert!(!store.lease(&lease_of(1), start().timestamp()).await.unwrap().leased.is_empty());
+    });
+}
+
 fn lease_of(max: usize) -> LeaseRequest {
     LeaseRequest { max, hold: Interval::from_secs_f64(60.0), ..LeaseRequest::default() }
+}
+
+#[test]
+fn a_database_that_cannot_keep_every_text_is_refused() {
+    let name = format!("test_{:016x}", rand::random::<u64>());
+    let create =
+        format!("CREATE DATABASE {name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    apart(async move {
+        sql(&server(), &create).await;
+        let bare = InSchema::bare(&server().replacen("/postgres?", &format!("/{name}?"), 1));
+        let there = schema(&bare);
+        let error = there.migrate(there.newest()).await.unwrap_err();
+        assert!(matches!(error, Error::Unfit { .. }), "{error:?}");
+        let told = error.to_string();
+        assert!(told.contains("LATIN1") && told.contains("ENCODING 'UTF8'"), "{told}");
+        assert!(!there.exists().await.unwrap(), "nothing was made");
+    });
 }
 
 /// Trying again does not help.
