@@ -9,6 +9,7 @@
 //! The canonical forms are never requested: a server may tell apart what we count as one.
 
 mod bytes;
+mod dots;
 mod parts;
 
 use core::fmt;
@@ -85,7 +86,7 @@ impl FetchUrl {
         check_length(text)?;
         match Parts::plain(text) {
             Some(parts) => Ok(Self(parts)),
-            None => Self::accept(text, Url::parse(text)),
+            None => Self::accept(text, None, Url::parse(text)),
         }
     }
 
@@ -125,7 +126,9 @@ impl FetchUrl {
         check_length(href)?;
         match self.0.plain_join(href) {
             Some(parts) => Ok(Self(parts)),
-            None => Self::accept(href, Url::parse(self.as_str()).and_then(|base| base.join(href))),
+            None => {
+                Self::accept(href, Some(self), Url::parse(self.as_str()).and_then(|base| base.join(href)))
+            }
         }
     }
 
@@ -136,17 +139,25 @@ impl FetchUrl {
         let base = Url::parse(self.as_str());
         Self::accept(
             href,
+            Some(self),
             base.and_then(|base| {
                 Url::options().base_url(Some(&base)).encoding_override(Some(&encode)).parse(href)
             }),
         )
     }
 
-    fn accept(text: &str, parsed: Result<Url, url::ParseError>) -> Result<Self, UrlError> {
-        let url = parsed.map_err(|cause| UrlError::Invalid { text: shortened(text), cause })?;
+    fn accept(
+        text: &str,
+        base: Option<&Self>,
+        parsed: Result<Url, url::ParseError>,
+    ) -> Result<Self, UrlError> {
+        let invalid = |cause| UrlError::Invalid { text: shortened(text), cause };
+        let url = parsed.map_err(invalid)?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(UrlError::Scheme { text: shortened(text) });
         }
+        let url =
+            if dots::may_be_left(&url) { dots::resolve(&url, text, base).map_err(invalid)? } else { url };
         Ok(Self(Parts::of(url)))
     }
 

@@ -35,6 +35,11 @@ fn a_fetch_url_is_what_a_browser_would_request() {
         ("more dots than path", "http://example.org/../../a", "http://example.org/a"),
         ("encoded dot segments", "http://example.org/a/%2e/b/%2E%2e/c", "http://example.org/a/c"),
         ("a dot segment at the end leaves a slash", "http://example.org/a/b/..", "http://example.org/a/"),
+        ("no drives on the web", "http://example.org/a:/../x", "http://example.org/x"),
+        ("in any form", r"http://example.org/b/C|\%2E%2e/./../x?y/a:/..", "http://example.org/x?y/a:/.."),
+        ("a drive that stays", "http://example.org/a:/b/../c|/", "http://example.org/a:/c|/"),
+        ("a drive at the end", "http://me@a:/a:/b:/..#c", "http://a/a:/"),
+        ("a tab in a drive", "http://example.org/a\t:/../x", "http://example.org/x"),
         ("empty segments kept", "http://example.org//a//b/", "http://example.org//a//b/"),
         ("backslashes", r"http:\\example.org\a\b", "http://example.org/a/b"),
         ("one slash, or none", "http:example.org/a", "http://example.org/a"),
@@ -152,6 +157,13 @@ fn links_resolve_against_their_page() {
     ];
     for (href, want) in table {
         assert_eq!(page.join(href).unwrap().as_str(), want, "{href:?}");
+    }
+    // What looks like a drive is a folder like any other.
+    let below = fetch("https://example.org/a:/b");
+    for (href, want) in
+        [("../d", "/d"), ("c", "/a:/c"), ("c|/../d", "/a:/d"), ("https:C|/../../d", "/d"), ("/c:/../d", "/d")]
+    {
+        assert_eq!(below.join(href).unwrap().path(), want, "{href:?}");
     }
     assert!(matches!(page.join("mailto:me@example.org"), Err(UrlError::Scheme { .. })));
     assert!(matches!(page.join("http://[x"), Err(UrlError::Invalid { .. })));

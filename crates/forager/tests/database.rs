@@ -460,4 +460,15 @@ fn the_queries_of_the_document_work() {
     assert_eq!(schema.sql("SELECT count(*) FROM entries WHERE ready"), [["0"]], "it was not due then");
     assert_eq!(schema.sql(queries[1]), [["2024-06-16 08:00:00+00"]], "a day later");
     assert_eq!(schema.sql(queries[2]), [["1", "0", "0"]]);
+    // What was stopped is not late, and nobody can claim it.
+    let late = || [schema.sql(queries[1]), schema.sql(queries[2])];
+    let nothing = [vec![vec![String::new()]], vec![vec!["0".to_owned(); 3]]];
+    schema.good(&["collection", "disable", "news"]);
+    assert_eq!(late(), nothing, "disabled");
+    schema.good(&["job", "create", "https://shop.example/", "--name", "shop"]);
+    assert_eq!(late()[1], [["1", "0", "0"]], "a job that runs");
+    schema.good(&["job", "pause", "shop"]);
+    assert_eq!(late(), nothing, "paused");
+    schema.good(&["job", "cancel", "shop"]);
+    assert_eq!(late(), nothing, "cancelled");
 }

@@ -20,6 +20,7 @@ mod read;
 mod remove;
 mod rules;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(crate) use catalog::{configure, start};
@@ -94,6 +95,10 @@ pub(crate) struct Outlook {
 /// How many entries there are in each state, in the order of [`State::ALL`].
 pub(crate) type Counts = [u64; State::ALL.len()];
 
+/// How many hosts each collection has that are [listed](hosts::is_listed), and how many of them with something queued or under
+/// way. One that has none may be left out.
+pub(crate) type HostCounts = HashMap<CollectionId, [u64; 2]>;
+
 /// What a store shows the engine while one call runs. What the engine changes is seen by the same
 /// call at once; it becomes durable, all together, when the call ends.
 ///
@@ -141,6 +146,15 @@ pub(crate) trait Tx {
     fn queue_counts(&self, queue: QueueId) -> Counts;
     /// The entries of a collection by state.
     fn counts(&self, collection: CollectionId) -> Counts;
+
+    /// How many hosts collections have, and how many of them have something to do. A store that has far to go for queues can
+    /// count them where they are.
+    fn hosts_of(&self, collections: &[CollectionId]) -> HostCounts
+    where
+        Self: Sized,
+    {
+        read::counted_hosts(self, collections)
+    }
 
     /// The host of a key, shared or of a plain collection; made if it is not there.
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId;

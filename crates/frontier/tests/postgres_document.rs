@@ -316,9 +316,13 @@ fn addresses() -> impl Strategy<Value = String> {
     let port = prop::sample::select(vec!["", "", ":80", ":443", ":8080", ":", ":00080", ":0", ":65536"]);
     let piece = prop::sample::select(vec![
         "/",
+        "/",
+        "/../",
         "\\",
         "a",
         "B",
+        "/a:",
+        "/C|",
         ".",
         "..",
         "%2e",

@@ -11,9 +11,12 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use common::postgres::{InSchema, apart, client};
+use common::shop::start;
 use common::sql::{Beside, link};
 use forager_core::order::Order;
-use forager_frontier::verbs::{LeaseRequest, Page};
+use forager_frontier::catalog::{Change, CollectionSpec, Kind};
+use forager_frontier::verbs::{Item, LeaseRequest, Page, Put};
 use forager_frontier::{Frontier as _, Settings};
 
 const HOSTS: usize = 20;
@@ -62,6 +65,39 @@ async fn a_claim_locks_the_rows_it_takes_and_no_others() {
 
 /// What is counted of a job is spread over rows, of which each connection has its own: one whose transaction stays open
 /// keeps nobody at other hosts.
+/// Others are at all that comes first, in as many collections as are looked into at first.
+#[test]
+fn a_claim_goes_on_to_collections_that_nobody_is_at() {
+    let schema = InSchema::new();
+    let store = schema.connect(Settings::default());
+    apart(async move {
+        let names: Vec<String> = (0..30).map(|number| format!("c{number}")).collect();
+        // One that is stopped has the others asked one by one.
+        let mut changes: Vec<Change> = ["stopped"]
+            .into_iter()
+            .chain(names.iter().map(String::as_str))
+            .map(|name| Change::AddCollection(CollectionSpec::new(name, Kind::Plain)))
+            .collect();
+        changes.push(Change::EnableCollection("stopped".to_owned(), false));
+        store.configure(&changes, start().timestamp()).await.unwrap();
+        let put = |name: &String| {
+            let item = Item { url: format!("https://{name}.example/"), ..Item::default() };
+            Put { collection: name.clone(), items: vec![item] }
+        };
+        let puts: Vec<Put> = names.iter().map(put).collect();
+        store.put(&puts, start().timestamp()).await.unwrap();
+        let holder = client(&schema.url).await;
+        let hold =
+            format!("BEGIN; SELECT 1 FROM {}.hosts ORDER BY id LIMIT 10 FOR UPDATE", schema.options.schema);
+        holder.batch_execute(&hold).await.unwrap();
+        let request = LeaseRequest { max: 10, ..LeaseRequest::default() };
+        let leased = store.lease(&request, start().timestamp()).await.unwrap().leased;
+        let from: Vec<&str> = leased.iter().map(|leased| leased.collection.as_str()).collect();
+        assert_eq!(from, names[10..20].iter().map(String::as_str).collect::<Vec<_>>());
+        holder.batch_execute("ROLLBACK").await.unwrap();
+    });
+}
+
 #[tokio::test]
 async fn no_row_is_written_by_all() {
     let mut beside = with_pages().await;

@@ -10,9 +10,10 @@ mod common;
 use common::postgres::{Cluster, InSchema, apart, client, sql};
 use common::setting;
 use common::shop::{begin, start};
+use forager_core::scope::Profile;
 use forager_core::time::Interval;
-use forager_frontier::catalog::{Change, CollectionSpec, Kind};
-use forager_frontier::verbs::{Item, LeaseRequest, Leased, Link, Page, Put, Report, Word};
+use forager_frontier::catalog::{Change, CollectionSpec, Kind, Limits};
+use forager_frontier::verbs::{Item, LeaseRequest, Leased, Link, NewJob, Page, Put, Report, Steer, Word};
 use forager_frontier::{Frontier, Moment, Postgres, Settings};
 use serde_json::Value;
 
@@ -185,44 +186,51 @@ struct Shape {
     hosts: usize,
     /// How many of a thousand are due; the others are not for an hour.
     due: usize,
-    /// Whether there is a second collection, and a third as large as both that is not to be claimed from.
-    has_others: bool,
+    /// How many collections share what there is.
+    collections: usize,
+    /// Whether there is one more that has as much by itself, is first in line, and is not to be claimed from.
+    is_one_at_rest: bool,
 }
 
-const SHAPES: [Shape; 4] = [
-    Shape { name: "one host", hosts: 1, due: 1000, has_others: false },
-    Shape { name: "a host each", hosts: PENDING, due: 1000, has_others: false },
-    Shape { name: "hardly anything due", hosts: 500, due: 30, has_others: false },
-    Shape { name: "a collection at rest", hosts: 1000, due: 1000, has_others: true },
+const SHAPES: [Shape; 5] = [
+    Shape { name: "one host", hosts: 1, due: 1000, collections: 1, is_one_at_rest: false },
+    Shape { name: "a host each", hosts: PENDING, due: 1000, collections: 1, is_one_at_rest: false },
+    Shape { name: "hardly anything due", hosts: 500, due: 30, collections: 1, is_one_at_rest: false },
+    Shape { name: "a collection at rest", hosts: 1000, due: 1000, collections: 2, is_one_at_rest: true },
+    Shape { name: "one at rest of many", hosts: 1000, due: 1000, collections: 120, is_one_at_rest: true },
 ];
 
 /// How many entries a shape has.
 const PENDING: usize = 4000;
 
+/// The collection that is not to be claimed from.
+const AT_REST: &str = "at-rest";
+
 impl Shape {
     /// Collections of clients, for these may say what is due when.
     async fn fill(&self, store: &Postgres) {
         let now = start();
-        let names: &[&str] = if self.has_others { &["c", "d", "at rest"] } else { &["c"] };
-        for name in names {
-            let added = Change::AddCollection(CollectionSpec::new(*name, Kind::Plain));
-            store.configure(&[added], now.timestamp()).await.unwrap();
-            let items = (0..PENDING).map(|number| {
-                let is_due = number % 1000 < self.due;
-                let url = format!("https://{name}{}.example/{number}", number % self.hosts).replace(' ', "-");
-                let word = Word::Due(if is_due { now } else { now.after_millis(3_600_000) });
-                Item { url, word, ..Item::default() }
-            });
-            let items: Vec<Item> = items.collect();
-            for items in items.chunks(500) {
-                let put = Put { collection: (*name).to_owned(), items: items.to_vec() };
-                store.put(&[put], now.timestamp()).await.unwrap();
-            }
+        let names: Vec<String> = (0..self.collections).map(|number| format!("c{number}")).collect();
+        let at_rest = self.is_one_at_rest.then(|| AT_REST.to_owned());
+        let all = at_rest.iter().chain(&names);
+        let added =
+            all.map(|name| Change::AddCollection(CollectionSpec::new(name.as_str(), Kind::Plain))).collect();
+        let rests = at_rest.iter().map(|name| Change::EnableCollection(name.clone(), false));
+        let changes: Vec<Change> = Vec::into_iter(added).chain(rests).collect();
+        store.configure(&changes, now.timestamp()).await.unwrap();
+        let its = (0..PENDING).map(|number| (AT_REST, number)).filter(|_| self.is_one_at_rest);
+        let shared = (0..PENDING).map(|number| (names[number % self.collections].as_str(), number));
+        let puts: Vec<Put> = its.chain(shared).map(|(name, number)| self.put(name, number, now)).collect();
+        for puts in puts.chunks(500) {
+            store.put(puts, now.timestamp()).await.unwrap();
         }
-        if self.has_others {
-            let rests = Change::EnableCollection("at rest".to_owned(), false);
-            store.configure(&[rests], now.timestamp()).await.unwrap();
-        }
+    }
+
+    fn put(&self, collection: &str, number: usize, now: Moment) -> Put {
+        let is_due = number % 1000 < self.due;
+        let url = format!("https://{collection}-{}.example/{number}", number % self.hosts);
+        let word = Word::Due(if is_due { now } else { now.after_millis(3_600_000) });
+        Put { collection: collection.to_owned(), items: vec![Item { url, word, ..Item::default() }] }
     }
 
     /// Claims over all collections, reports, and a claim when nothing is left that is due.
@@ -260,6 +268,40 @@ fn claims_go_by_indexes_whatever_the_queue_looks_like() {
             // Far fewer than there are hosts or entries: what was claimed and reported in this while, and dead rows of it.
             judge(shape.name, &log(&cluster)[from..], 300.0);
             schema.is_sound().await;
+        }
+    });
+}
+
+/// How many hosts a job has is counted where they are: all others wait while a job is made or steered.
+#[test]
+fn what_is_told_of_a_job_takes_no_look_at_each_host() {
+    let cluster = Cluster::start();
+    let (url, schema) = (cluster.url.clone(), InSchema::at(&cluster.url));
+    apart(async move {
+        let store = schema.connect(Settings::default());
+        begin(&store).await;
+        let now = start().timestamp();
+        store.discover(&[links(0, 500)], now).await.unwrap();
+        drop(store);
+        write_plans(&url).await;
+        let from = log(&cluster).len();
+        let store = schema.connect(Settings::default());
+        let urls = vec!["https://j1.example/".to_owned(), "https://j2.example/".to_owned()];
+        let (profile, limits) = (Profile::new("j", "j"), Limits::default());
+        let job = NewJob { id: "j".to_owned(), urls, profile, limits };
+        let made = store.start_job(&job, now).await.unwrap();
+        let paused = store.steer_job("j", Steer::Pause, now).await.unwrap();
+        let listed = store.jobs(now).await.unwrap();
+        for job in [&made, &paused, &listed[0]] {
+            assert_eq!((job.progress.hosts, job.progress.active_hosts), (2, 2), "{job:?}");
+        }
+        let plans = plans(&log(&cluster)[from..]);
+        let counted =
+            |plan: &&Value| plan["Query Text"].as_str().is_some_and(|text| text.contains("count(*) FILTER"));
+        assert!(plans.iter().filter(counted).count() >= 3, "not all was written down");
+        for plan in &plans {
+            let rows = plan["Plan"]["Actual Rows"].as_f64().unwrap_or_default();
+            assert!(rows < 100.0, "{rows} rows of {}", plan["Query Text"]);
         }
     });
 }

@@ -7,10 +7,11 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::postgres::{InSchema, apart, client, new_database, server, sql};
+use common::postgres::{Cluster, InSchema, apart, client, new_database, server, sql};
 use common::shop::{begin, start};
+use forager_core::time::Interval;
 use forager_frontier::verbs::LeaseRequest;
-use forager_frontier::{Frontier, PostgresOptions, PostgresSchema, Settings};
+use forager_frontier::{Error, Frontier, Postgres, PostgresOptions, PostgresSchema, Settings};
 
 fn schema(bare: &InSchema) -> PostgresSchema {
     PostgresSchema::connect(&bare.url, bare.options.clone()).unwrap()
@@ -159,6 +160,94 @@ fn the_owner_of_a_schema_migrates_without_any_other_right() {
         there.migrate(0).await.unwrap();
         assert!(there.exists().await.unwrap(), "it was not made by us");
     });
+}
+
+/// A backslash in a text is one, whatever the role has set.
+#[test]
+fn a_role_that_reads_backslashes_as_of_old_migrates_and_works() {
+    let bare = InSchema::bare(&server());
+    apart(async move {
+        let role = bare.options.schema.replace("test", "role");
+        let make = format!(
+            "CREATE ROLE {role} LOGIN; ALTER ROLE {role} SET standard_conforming_strings TO off; \
+             CREATE SCHEMA {} AUTHORIZATION {role}",
+            bare.options.schema
+        );
+        sql(&bare.url, &make).await;
+        let url = bare.url.replacen("forager@", &format!("{role}@"), 1);
+        let theirs = InSchema { url, ..bare };
+        let there = schema(&theirs);
+        there.migrate(there.newest()).await.unwrap();
+        let store =
+            Postgres::connect(&theirs.url, Settings::default(), theirs.options.clone()).await.unwrap();
+        begin(&store).await;
+        assert!(!store.lease(&lease_of(1), start().timestamp()).await.unwrap().leased.is_empty());
+    });
+}
+
+fn lease_of(max: usize) -> LeaseRequest {
+    LeaseRequest { max, hold: Interval::from_secs_f64(60.0), ..LeaseRequest::default() }
+}
+
+#[test]
+fn a_database_that_cannot_keep_every_text_is_refused() {
+    let name = format!("test_{:016x}", rand::random::<u64>());
+    let create =
+        format!("CREATE DATABASE {name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    apart(async move {
+        sql(&server(), &create).await;
+        let bare = InSchema::bare(&server().replacen("/postgres?", &format!("/{name}?"), 1));
+        let there = schema(&bare);
+        let error = there.migrate(there.newest()).await.unwrap_err();
+        assert!(matches!(error, Error::Unfit { .. }), "{error:?}");
+        let told = error.to_string();
+        assert!(told.contains("LATIN1") && told.contains("ENCODING 'UTF8'"), "{told}");
+        assert!(!there.exists().await.unwrap(), "nothing was made");
+    });
+}
+
+/// Trying again does not help.
+#[test]
+fn who_may_not_write_is_told_that_it_is_about_rights() {
+    let here = InSchema::new();
+    apart(async move {
+        let (schema, role) = (&here.options.schema, here.options.schema.replace("test", "role"));
+        let make = format!(
+            "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {role}; \
+             GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
+        );
+        sql(&here.url, &make).await;
+        let owner = Postgres::connect(&here.url, Settings::default(), here.options.clone()).await.unwrap();
+        begin(&owner).await;
+        let url = here.url.replacen("forager@", &format!("{role}@"), 1);
+        let reader = Postgres::connect(&url, Settings::default(), here.options.clone()).await.unwrap();
+        reader.stats(None, start().timestamp()).await.unwrap();
+        let error = reader.lease(&lease_of(1), start().timestamp()).await.unwrap_err();
+        assert!(matches!(error, Error::Unfit { .. }), "{error:?}");
+        assert!(error.to_string().contains("permission denied"), "{error}");
+    });
+}
+
+#[test]
+fn a_password_that_is_missing_is_no_server_that_is_away() {
+    let cluster = Cluster::start();
+    let here = InSchema::at(&cluster.url);
+    let rules = "local all all scram-sha-256\nhost all all all scram-sha-256\n";
+    std::fs::write(format!("{}/data/pg_hba.conf", cluster.folder), rules).unwrap();
+    apart(async move {
+        sql(&here.url, "SELECT pg_reload_conf()").await;
+        let config: tokio_postgres::Config = here.url.parse().unwrap();
+        while config.connect(tokio_postgres::NoTls).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let error =
+            Postgres::connect(&here.url, Settings::default(), here.options.clone()).await.unwrap_err();
+        assert!(matches!(error, Error::Unfit { .. }), "{error:?}");
+        assert!(error.to_string().contains("password missing"), "{error}");
+        let there = schema(&here);
+        assert!(matches!(there.applied().await.unwrap_err(), Error::Unfit { .. }));
+    });
+    drop(cluster);
 }
 
 #[test]

@@ -6,9 +6,10 @@ use forager_core::url::Identity;
 
 use super::catalog::{replace, start};
 use super::lease::remaining;
-use super::read::{Hosts, hosts_of, stats_of};
-use super::{Tx, settle};
+use super::read::stats_of;
+use super::{HostCounts, Tx, settle};
 use crate::catalog::{Catalog, Change, CollectionRow, CollectionSpec, Draft, Job, Kind, Steering};
+use crate::entry::CollectionId;
 use crate::error::{Error, Result};
 use crate::moment::Moment;
 use crate::verbs::{Event, JobState, JobView, NewJob, Steer, Target};
@@ -81,8 +82,10 @@ pub(crate) fn jobs<T: Tx>(tx: &mut T, now: Moment) -> Result<Vec<JobView>> {
     note_ends(tx, now)?;
     let catalog = tx.catalog().clone();
     let jobs = catalog.rows().collections.iter().filter_map(|row| Some((row, row.spec.job?)));
-    let hosts = hosts_of(tx);
-    Ok(jobs.map(|(row, job)| view(tx, &catalog, (row, job), &hosts, now)).collect())
+    let jobs: Vec<(&CollectionRow, Job)> = jobs.collect();
+    let numbers: Vec<CollectionId> = jobs.iter().map(|(row, _)| row.number).collect();
+    let hosts = tx.hosts_of(&numbers);
+    Ok(jobs.into_iter().map(|job| view(tx, &catalog, job, &hosts, now)).collect())
 }
 
 fn require_job<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c CollectionRow> {
@@ -94,14 +97,14 @@ fn view_of<T: Tx>(tx: &T, id: &str, now: Moment) -> Result<JobView> {
     let catalog = tx.catalog().clone();
     let row = require_job(&catalog, id)?;
     let job = row.spec.job.ok_or_else(|| Error::not_found("job", id))?;
-    Ok(view(tx, &catalog, (row, job), &hosts_of(tx), now))
+    Ok(view(tx, &catalog, (row, job), &tx.hosts_of(&[row.number]), now))
 }
 
 fn view<T: Tx>(
     tx: &T,
     catalog: &Catalog,
     (row, job): (&CollectionRow, Job),
-    hosts: &Hosts,
+    hosts: &HostCounts,
     now: Moment,
 ) -> JobView {
     let profile = catalog.rows().profiles.iter().find(|profile| profile.collection == row.spec.id);

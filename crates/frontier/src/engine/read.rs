@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::discover::{find_by, find_text, known_by};
 use super::hosts::{is_listed, waits};
 use super::lease::{is_turn_of_oldest, seed_text, wake};
-use super::{Tx, Within, settle};
+use super::{HostCounts, Tx, Within, settle};
 use crate::catalog::{Catalog, CollectionRow, Kind, Steering};
 use crate::entry::{CollectionId, EntryId, QueueId, Standing, State};
 use crate::error::{Error, Result};
@@ -139,26 +139,28 @@ pub(crate) fn stats<T: Tx>(tx: &mut T, collection: Option<&str>, now: Moment) ->
         Some(name) => vec![catalog.require_collection(name)?],
         None => catalog.rows().collections.iter().collect(),
     };
-    let hosts = hosts_of(tx);
+    let numbers: Vec<CollectionId> = rows.iter().map(|row| row.number).collect();
+    let hosts = tx.hosts_of(&numbers);
     Ok(rows.into_iter().map(|row| stats_of(tx, row, &hosts)).collect())
 }
 
-/// How many hosts each collection has, and how many of them with something to do.
-pub(super) type Hosts = HashMap<CollectionId, [u64; 2]>;
-
-/// Counts the hosts of all collections, in one pass.
-pub(super) fn hosts_of<T: Tx>(tx: &T) -> Hosts {
-    let mut hosts = Hosts::new();
+/// Counts the hosts of collections by going through all queues once.
+pub(super) fn counted_hosts<T: Tx>(tx: &T, collections: &[CollectionId]) -> HostCounts {
+    let mut hosts: HostCounts = collections.iter().map(|collection| (*collection, [0, 0])).collect();
     for queue in tx.queues() {
-        let is_active = tx.queue_counts(queue)[..2].iter().any(|count| *count > 0);
-        let [listed, active] = hosts.entry(tx.queue_parts(queue).0).or_default();
+        let Some([listed, active]) = hosts.get_mut(&tx.queue_parts(queue).0) else { continue };
         *listed += u64::from(is_listed(tx, queue));
-        *active += u64::from(is_active);
+        *active += u64::from(is_active(tx, queue));
     }
     hosts
 }
 
-pub(super) fn stats_of<T: Tx>(tx: &T, row: &CollectionRow, hosts: &Hosts) -> Stats {
+/// Whether a queue has something to do.
+fn is_active<T: Tx>(tx: &T, queue: QueueId) -> bool {
+    tx.queue_counts(queue)[..2].iter().any(|count| *count > 0)
+}
+
+pub(super) fn stats_of<T: Tx>(tx: &T, row: &CollectionRow, hosts: &HostCounts) -> Stats {
     let [queued, in_flight, done, failed] = tx.counts(row.number);
     let [hosts, active_hosts] = hosts.get(&row.number).copied().unwrap_or_default();
     Stats {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use deadpool_postgres::PoolError;
 
 use super::alone::Tries;
-use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost};
+use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost, said};
 use super::load::Opened;
 use super::loaded::Loaded;
 use super::numbers::Taken;
@@ -296,9 +296,9 @@ impl Postgres {
                     let found = self.shared.version().await?;
                     self.shared.ensure_known(found)?;
                 }
-                Err(Error::Database { problem: describe(&cause) })
+                Err(said(&cause))
             }
-            Failure::Pool(PoolError::Backend(cause)) => Err(Error::Database { problem: describe(&cause) }),
+            Failure::Pool(PoolError::Backend(cause)) => Err(said(&cause)),
             Failure::Pool(cause) => Err(Error::Database { problem: cause.to_string() }),
         }
     }

@@ -109,10 +109,17 @@ pub(super) fn is_conflict(cause: &PgError) -> bool {
 
 /// Whether it is about how the database was set up, or how it is called: trying again changes nothing.
 fn is_about_setup(cause: &PgError) -> bool {
-    cause.code().is_some_and(|code| {
-        code.code().starts_with("28")
-            || [SqlState::INVALID_CATALOG_NAME, SqlState::INSUFFICIENT_PRIVILEGE].contains(code)
-    })
+    let Some(code) = cause.code() else { return is_about_how_to_log_in(cause) };
+    code.code().starts_with("28")
+        || [SqlState::INVALID_CATALOG_NAME, SqlState::INSUFFICIENT_PRIVILEGE].contains(code)
+}
+
+/// Whether a connection was given up on this side, because the server wants a password, or another way to log in, than it was
+/// given.
+fn is_about_how_to_log_in(cause: &PgError) -> bool {
+    // The library tells its kinds of errors apart by their words only.
+    let words = cause.to_string();
+    ["invalid configuration", "authentication error"].iter().any(|kind| words.starts_with(kind))
 }
 
 /// Whether a statement that was prepared is not to be had at this connection, or another one is.
@@ -149,15 +156,18 @@ pub(super) fn unfit(problem: String) -> Error {
     Error::Unfit { place: "the database".to_owned(), problem }
 }
 
+/// What a database said, as an error that tells whether trying again may help.
+pub(super) fn said(cause: &PgError) -> Error {
+    let problem = describe(cause);
+    if is_about_setup(cause) { unfit(problem) } else { Error::Database { problem } }
+}
+
 /// Why something failed that is no call: it is done when a program starts, or at somebody's word.
 pub(super) fn to_error(failure: Failure) -> Error {
     let problem = match failure {
         Failure::Call(error) => return error,
         Failure::Damaged(problem) => problem,
-        Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => {
-            let problem = describe(&cause);
-            return if is_about_setup(&cause) { unfit(problem) } else { Error::Database { problem } };
-        }
+        Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => return said(&cause),
         Failure::Pool(cause) => cause.to_string(),
         other => format!("{other:?}"),
     };

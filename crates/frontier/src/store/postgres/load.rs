@@ -90,6 +90,7 @@ pub(super) async fn load(
         heads::outlook(session, call, loaded, wanted, without).await?;
     }
     records::counters(session, loaded, &wants).await?;
+    records::host_counts(session, call, loaded, &wants).await?;
     records::logs(session, call, loaded, &wants).await?;
     records::notes(session, loaded, &wants).await?;
     records::note_keys(session, loaded, &wants).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::numbers::Numbered;
 use super::wants::{StretchKey, Wants};
 use crate::catalog::Catalog;
-use crate::engine::{Counts, Outlook, Wanted};
+use crate::engine::{Counts, HostCounts, Outlook, Wanted};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::host::Host;
 use crate::moment::Moment;
@@ -121,6 +121,8 @@ pub(super) struct Loaded {
     pub(super) stepping: Option<Vec<EntryId>>,
     pub(super) scans: BTreeMap<StretchKey, Head>,
     pub(super) counters: HashMap<CollectionId, Counters>,
+    /// As the tables have them, without what the call changes.
+    pub(super) host_counts: HostCounts,
     pub(super) has_all_queues: bool,
     pub(super) has_all_hosts: bool,
     pub(super) notes: HashMap<String, Option<Vec<u8>>>,

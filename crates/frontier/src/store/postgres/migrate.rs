@@ -157,6 +157,9 @@ impl Shared {
             session.roll_back().await?;
             return Ok(None);
         }
+        if !has_table {
+            ensure_holds_every_text(session).await?;
+        }
         self.prepare(session, has_schema, has_table).await?;
         let rows = session.query(LAST, &[]).await?;
         let last: i32 = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
@@ -237,4 +240,18 @@ impl Shared {
         let session = self.session().await.map_err(to_error)?;
         Ok(self.is_there(&session).await.map_err(to_error)?.0)
     }
+}
+
+/// Refuses a database that cannot keep every text that pages and addresses have.
+async fn ensure_holds_every_text(session: &Session) -> Result<(), Failure> {
+    const ENCODING: &str = "SELECT current_setting('server_encoding')";
+    let rows = session.query(ENCODING, &[]).await?;
+    let encoding: String = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+    if encoding == "UTF8" {
+        return Ok(());
+    }
+    Err(Failure::Call(unfit(format!(
+        "its encoding is {encoding}, and only UTF8 can keep every text; make another one with \
+         CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+    ))))
 }

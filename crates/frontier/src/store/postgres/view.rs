@@ -15,7 +15,7 @@ use super::loaded::{Changes, Counters, EntryRow, Head, HostRow, Key, Loaded, Que
 use super::numbers::Numbered;
 use super::wants::Wants;
 use crate::catalog::{Catalog, Kind};
-use crate::engine::{Counts, Outlook, Tx as _, Wanted};
+use crate::engine::{Counts, HostCounts, Outlook, Tx as _, Wanted};
 use crate::entry::{CollectionId, EntryId, HostId, QueueId, Standing, State};
 use crate::host::{Host, Opens};
 use crate::moment::Moment;
@@ -260,6 +260,34 @@ impl View {
         }
     }
 
+    /// How many hosts a collection has by the tables, unless the call clears it.
+    fn hosts_left(&self, collection: CollectionId) -> [u64; 2] {
+        let is_cleared = self.changes.cleared.contains(&collection);
+        let read = self.loaded.host_counts.get(&collection).filter(|_| !is_cleared);
+        read.copied().unwrap_or_default()
+    }
+
+    /// Corrects what was counted in the database by the queues that this call makes, changes or forgets.
+    fn count_changed_hosts(&self, hosts: &mut HostCounts) {
+        let Changes { by_queue, new_queues, forgotten, cleared, .. } = &self.changes;
+        let touched: BTreeSet<&QueueId> =
+            by_queue.keys().chain(new_queues.keys()).chain(forgotten.keys()).collect();
+        for queue in touched {
+            let (collection, _) = self.queue_parts(*queue);
+            let Some(counts) = hosts.get_mut(&collection) else { continue };
+            let is_plain = self.is_plain(collection);
+            let before = self.loaded.queues.get(queue).filter(|_| !cleared.contains(&collection));
+            let [before, after] = [
+                before.map(|row| row.counts),
+                (!forgotten.contains_key(queue)).then(|| self.queue_counts(*queue)),
+            ]
+            .map(|counts| counts.map_or([0, 0], |counts| host_count(is_plain, counts)));
+            for (count, (before, after)) in counts.iter_mut().zip(before.into_iter().zip(after)) {
+                *count = (*count + after).saturating_sub(before);
+            }
+        }
+    }
+
     /// What one queue waits for, by all that this call knows of it.
     fn outlook_of(&self, queue: QueueId) -> Outlook {
         let opens = self.opens(queue);
@@ -278,6 +306,12 @@ impl View {
         let first_due = changed.into_iter().chain(read).min().map(|due| due.max(opens.at));
         Outlook { first_open: None, first_due, first_expiry }
     }
+}
+
+/// Whether the host of a queue with so many entries is listed, and whether it has something to do, as numbers.
+fn host_count(is_plain: bool, [queued, leased, done, failed]: Counts) -> [u64; 2] {
+    let is_active = queued + leased > 0;
+    [u64::from(is_plain || is_active || done + failed > 0), u64::from(is_active)]
 }
 
 /// What comes first of two.

@@ -36,6 +36,8 @@ pub(super) struct Wants {
     pub(super) wake: bool,
     pub(super) scans: BTreeMap<StretchKey, (Stretch, usize)>,
     pub(super) counters: BTreeSet<CollectionId>,
+    /// How many hosts these have.
+    pub(super) host_counts: BTreeSet<CollectionId>,
     pub(super) all_queues: bool,
     pub(super) all_hosts: bool,
     pub(super) notes: BTreeSet<String>,
@@ -78,6 +80,7 @@ impl Wants {
             wake,
             scans,
             counters,
+            host_counts,
             all_queues,
             all_hosts,
             notes,
@@ -95,6 +98,7 @@ impl Wants {
         let no_heads = ready.is_empty() && oldest.is_empty() && claims.is_none() && outlook.is_none();
         let no_lists = scans.is_empty()
             && counters.is_empty()
+            && host_counts.is_empty()
             && notes.is_empty()
             && note_prefixes.is_empty()
             && !all_queues
@@ -132,6 +136,7 @@ impl Wants {
         self.wake |= other.wake;
         self.scans.extend(other.scans);
         self.counters.extend(other.counters);
+        self.host_counts.extend(other.host_counts);
         self.all_queues |= other.all_queues;
         self.all_hosts |= other.all_hosts;
         self.notes.extend(other.notes);

@@ -21,9 +21,6 @@ use crate::moment::Moment;
 /// How many leases that ran out one call takes back.
 const MOST_EXPIRED: i64 = 1000;
 
-/// Of how many collections each is asked for its first queues.
-const MOST_ASKED: usize = 100;
-
 /// How many entries of a host that is claimed are read at first.
 const MOST_READY: usize = 16;
 
@@ -94,13 +91,29 @@ macro_rules! claim {
     };
 }
 
-/// The first queues of some collections, which may have few of those that there are.
-macro_rules! first_of_some {
-    ($collections:literal, $depth:literal) => {
+/// The first queue of each collection that has one.
+macro_rules! first_of_each {
+    ($collections:literal) => {
         concat!(
             "unnest(",
             $collections,
-            "::int4[]) c (collection) CROSS JOIN LATERAL (SELECT f.id FROM @queues f \
+            "::int4[]) c (collection) CROSS JOIN LATERAL (SELECT f.place, f.id FROM @queues f \
+                WHERE f.place < $1 AND f.collection = c.collection ORDER BY f.place, f.id LIMIT 1) f"
+        )
+    };
+}
+
+/// The first queues of some collections, which may have few of those that there are. So many that come first in line are of
+/// so many collections at most, whose own first queues come first: no others are looked into, however many there are. What
+/// other collections have in line is not come across.
+macro_rules! first_of_some {
+    ($collections:literal, $depth:literal) => {
+        concat!(
+            "(SELECT c.collection FROM ",
+            first_of_each!($collections),
+            " ORDER BY f.place, f.id LIMIT ",
+            $depth,
+            ") c CROSS JOIN LATERAL (SELECT f.id FROM @queues f \
                 WHERE f.place < $1 AND f.collection = c.collection ORDER BY f.place, f.id LIMIT ",
             $depth,
             ") f CROSS JOIN "
@@ -142,9 +155,8 @@ pub(super) struct Claim<'a> {
 enum From {
     Key,
     One,
-    /// The first so many queues of each collection.
+    /// The first so many queues of so many collections.
     Some(i64),
-    Many,
     All,
 }
 
@@ -156,8 +168,6 @@ impl<'a> Claim<'a> {
             _ if wanted.key.is_some() => From::Key,
             1 => From::One,
             all if all == call.catalog.rows().collections.len() => From::All,
-            // So many that asking each takes longer than to step over what others have.
-            many if many > MOST_ASKED => From::Many,
             _ => From::Some(i64::try_from(count).unwrap_or(i64::MAX)),
         };
         Some(Self {
@@ -183,7 +193,6 @@ impl<'a> Claim<'a> {
         const OF_ONE: &str = noted!(claim!("", " AND q.collection = $3", "$2", " SKIP LOCKED"));
         const OF_SOME: &str =
             noted!(claim!(first_of_some!("$3", "$4"), " AND q.id = f.id", "$2", " SKIP LOCKED"));
-        const OF_MANY: &str = noted!(claim!("", " AND q.collection = ANY($3)", "$2", " SKIP LOCKED"));
         const OF_ALL: &str = noted!(claim!("", "", "$2", " SKIP LOCKED"));
         let limit = i64::try_from(self.count).unwrap_or(i64::MAX);
         let of = |text| Statement::new(text).with(self.open_before, Type::INT8).with(limit, Type::INT8);
@@ -192,16 +201,20 @@ impl<'a> Claim<'a> {
             From::Key => all(OF_KEY).with(askable(self.key.unwrap_or_default()).to_owned(), Type::TEXT),
             From::One => of(OF_ONE).with(self.collections.first().copied(), Type::INT4),
             From::Some(depth) => all(OF_SOME).with(depth, Type::INT8),
-            From::Many => all(OF_MANY),
             From::All => of(OF_ALL),
         }
     }
 
-    /// The same claim, deeper into collections of which others are at the first queues, if that found too few.
+    /// The same claim, deeper into collections and into more of them, if others are at the first queues and that found too few.
     async fn deeper(&self, session: &Session, found: usize) -> Result<Option<Self>, Failure> {
-        const ARE_MORE: &str = "SELECT 1 FROM unnest($2::int4[]) c (collection) CROSS JOIN LATERAL (\
-            SELECT 1 FROM @queues q WHERE q.place < $1 AND q.collection = c.collection \
-            ORDER BY q.place, q.id OFFSET $3 LIMIT 1) m LIMIT 1";
+        const ARE_MORE: &str = concat!(
+            "(SELECT 1 FROM ",
+            first_of_each!("$2"),
+            " OFFSET $3 LIMIT 1) UNION ALL \
+             (SELECT 1 FROM unnest($2::int4[]) c (collection) CROSS JOIN LATERAL (\
+                SELECT 1 FROM @queues q WHERE q.place < $1 AND q.collection = c.collection \
+                ORDER BY q.place, q.id OFFSET $3 LIMIT 1) m LIMIT 1) LIMIT 1"
+        );
         let From::Some(depth) = self.from else { return Ok(None) };
         let beyond = [
             (&self.open_before as _, Type::INT8),

@@ -9,6 +9,7 @@ use super::super::rows::{collection_id, int};
 use super::super::session::Session;
 use super::super::view::key_of;
 use super::super::wants::Wants;
+use super::owner;
 use crate::verbs::{EventRow, FetchRow, Tally};
 
 pub(super) async fn counters(session: &Session, loaded: &mut Loaded, wants: &Wants) -> Result<(), Failure> {
@@ -29,6 +30,34 @@ pub(super) async fn counters(session: &Session, loaded: &mut Loaded, wants: &Wan
         let counts = [count(1)?, count(2)?, count(3)?, count(4)?];
         let tally = Tally { fetches: count(5)?, bytes: count(6)?, changes: count(7)?, skipped: count(8)? };
         loaded.counters.insert(collection_id(row.try_get(0)?), Counters { counts, tally });
+    }
+    Ok(())
+}
+
+/// How many hosts collections have, counted by the server: there may be very many.
+pub(super) async fn host_counts(
+    session: &Session,
+    call: &Call<'_>,
+    loaded: &mut Loaded,
+    wants: &Wants,
+) -> Result<(), Failure> {
+    const HOSTS: &str = "SELECT q.collection, count(*), \
+            count(*) FILTER (WHERE q.queued + q.leased + q.done + q.failed > 0), \
+            count(*) FILTER (WHERE q.queued + q.leased > 0) \
+        FROM @queues q WHERE q.collection = ANY($1) GROUP BY q.collection";
+    if wants.host_counts.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<i32> = wants.host_counts.iter().map(|collection| int(collection.0)).collect();
+    loaded.host_counts.extend(wants.host_counts.iter().map(|collection| (*collection, [0, 0])));
+    for row in session.query(HOSTS, &[(&numbers, Type::INT4_ARRAY)]).await? {
+        let count = |column: usize| {
+            row.try_get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or_default())
+        };
+        let collection = collection_id(row.try_get(0)?);
+        // Those that clients have made are listed with nothing in them.
+        let listed = if owner(call, collection).is_some() { count(1)? } else { count(2)? };
+        loaded.host_counts.insert(collection, [listed, count(3)?]);
     }
     Ok(())
 }

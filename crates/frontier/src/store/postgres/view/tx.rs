@@ -9,7 +9,7 @@ use super::super::numbers::Numbered;
 use super::super::wants::stretch_key;
 use super::{MOST_CLAIMS, UNKNOWN, View, key_of, sooner};
 use crate::catalog::Catalog;
-use crate::engine::{Counts, InLine, NewEntry, Outlook, Tx, Wanted, Within};
+use crate::engine::{Counts, HostCounts, InLine, NewEntry, Outlook, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight, believed, next_turn};
@@ -225,6 +225,16 @@ impl Tx for View {
         let changed = self.changes.by_queue.iter().filter(|(queue, _)| is_its(queue));
         changed.flat_map(|(_, entries)| entries).for_each(|entry| self.count_change(&mut counts, *entry));
         counts
+    }
+
+    fn hosts_of(&self, collections: &[CollectionId]) -> HostCounts {
+        let read = &self.loaded.host_counts;
+        let unread = collections.iter().filter(|collection| !read.contains_key(collection));
+        self.wants().host_counts.extend(unread.copied());
+        let mut hosts =
+            collections.iter().map(|collection| (*collection, self.hosts_left(*collection))).collect();
+        self.count_changed_hosts(&mut hosts);
+        hosts
     }
 
     fn host_of(&mut self, owner: Option<CollectionId>, key: &str) -> HostId {
