@@ -19,6 +19,9 @@ pub(crate) async fn remove(shared: &Shared, crawl: &str, key: Option<&str>) -> R
         None => None,
     };
     let removed = shared.frontier.remove(crawl, key.as_deref(), shared.now()).await;
+    if key.is_none() {
+        shared.forget(crawl);
+    }
     Ok(shared.or_none(removed)?.unwrap_or_default())
 }
 

@@ -12,6 +12,9 @@ use forager_server::proto::{
     BlockQueueParams, CrawlLimitParams, DeleteCrawlMessage, ListUrlParams, Local, PurgeUrlParams,
     QueueDelayParams, QueueWithinCrawlParams,
 };
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use jiff::Timestamp;
 use tonic::Code;
 
 const DAY: u32 = 24 * 60 * 60;
@@ -22,6 +25,7 @@ on_every_store![
     what_is_not_there_has_nothing_to_remove,
     names_that_begin_alike_are_told_apart,
     what_is_put_during_deletions_is_there_or_was_counted,
+    a_crawl_that_was_removed_can_be_filled_again_by_many_at_once,
     nothing_of_what_was_set_outlives_a_queue,
     what_is_old_is_purged_whatever_has_become_of_it,
     purging_keeps_to_its_queue_and_crawl,
@@ -94,6 +98,32 @@ async fn what_is_put_during_deletions_is_there_or_was_counted(mut world: World) 
         assert!((0..5).all(|n| listed.contains(&format!("k/after/{n}"))), "{crawl}: {listed:?}");
         let handed_out = world.get(of(crawl, 1000, 0)).await;
         assert_eq!(sorted(handed_out), sorted(listed), "{crawl}");
+    }
+}
+
+/// Streams that all find out at the same time that a crawl is gone, through a server or behind its back, make it
+/// again: what they put is as new as the crawl.
+async fn a_crawl_that_was_removed_can_be_filled_again_by_many_at_once(mut world: World) {
+    const STREAMS: usize = 8;
+    for round in 0..10 {
+        let by_another = round % 2 == 0;
+        let putting = (0..STREAMS).map(|stream| {
+            let mut client = world.client.clone();
+            async move {
+                let items = (0..5).map(move |n| found(placed(&format!("k/{stream}/{n}"), "k", "crawl")));
+                let acks = client.put_ur_ls(stream::iter(items)).await.unwrap().into_inner();
+                acks.map(|ack| ack.unwrap().status()).collect::<Vec<_>>().await
+            }
+        });
+        let acks = join_all(putting).await.concat();
+        assert_eq!(acks, [Status::Ok; 5 * STREAMS], "round {round}");
+        let removed = if by_another {
+            let now = Timestamp::from_second(world.now().into()).unwrap();
+            world.frontier.remove("crawl", None, now).await.unwrap()
+        } else {
+            delete_crawl(&mut world, "crawl").await
+        };
+        assert_eq!(removed, 5 * STREAMS as u64, "round {round}");
     }
 }
 
