@@ -236,30 +236,33 @@ async fn no_days_are_everything(mut world: World) {
     assert_eq!(world.status_of(request).await, Err(Code::NotFound));
 }
 
-/// What is put while a purge goes on was there before, and goes with it, or is new, and stays.
+/// What is put while a purge goes on was there before, and goes with it, or is new, and stays: also where all of it was
+/// created in the same second.
 async fn a_url_that_is_made_anew_during_a_purge_stays(mut world: World) {
-    let items = || (0..2500).map(|n| found(placed(&format!("u{n}"), &format!("k{}", n % 10), "")));
-    world.good(items().collect()).await;
-    world.pass(2 * DAY);
-    let mut client = world.client.clone();
-    let params = PurgeUrlParams { key: String::new(), crawl_id: String::new(), days: 1 };
-    let is_over = AtomicBool::new(false);
-    let mut made = 0;
-    let puts = async {
-        while !is_over.load(Ordering::SeqCst) {
-            for items in items().collect::<Vec<_>>().chunks(100) {
-                let acks = world.put(items.to_vec()).await;
+    for (crawl, days) in [("old", 1), ("young", 0)] {
+        let item = |n: u32| found(placed(&format!("u{n}"), &format!("k{}", n % 10), crawl));
+        world.good((0..5500).map(item).collect()).await;
+        world.pass(2 * DAY * days);
+        let mut client = world.client.clone();
+        let params = PurgeUrlParams { key: String::new(), crawl_id: crawl.into(), days };
+        let is_over = AtomicBool::new(false);
+        let mut made = 0;
+        // The first ones to go, so that they are there again when the purge comes to the last.
+        let puts = async {
+            while !is_over.load(Ordering::SeqCst) {
+                let acks = world.put((0..20).map(item).collect()).await;
                 made += acks.iter().filter(|ack| **ack == Status::Ok).count() as u64;
             }
-        }
-    };
-    let purging = async {
-        let purged = client.purge_ur_ls(params).await.unwrap().into_inner().value;
-        is_over.store(true, Ordering::SeqCst);
-        purged
-    };
-    let ((), purged) = tokio::join!(puts, purging);
-    assert_eq!(purged, 2500, "all of the old ones, and none of the others");
-    let all = ListUrlParams { size: 5000, ..ListUrlParams::default() };
-    assert_eq!((world.stats("", "").await.size, world.list(all).await.len() as u64), (made, made));
+        };
+        let purging = async {
+            let purged = client.purge_ur_ls(params).await.unwrap().into_inner().value;
+            is_over.store(true, Ordering::SeqCst);
+            purged
+        };
+        let ((), purged) = tokio::join!(puts, purging);
+        assert_eq!(purged, 5500, "{crawl}: all that there were, and none of the others");
+        let all = ListUrlParams { crawl_id: crawl.into(), size: 5000, ..ListUrlParams::default() };
+        let (size, listed) = (world.stats(crawl, "").await.size, world.list(all).await.len() as u64);
+        assert_eq!((size, listed), (made, made), "{crawl}");
+    }
 }

@@ -162,6 +162,7 @@ macro_rules! conformance_suite {
                 a_queue_that_is_removed_leaves_nothing,
                 a_collection_is_removed_with_all_it_has,
                 a_purge_takes_what_is_old_and_leaves_the_queue,
+                a_purge_takes_what_is_named_however_young_and_nothing_made_since,
                 an_entry_is_found_in_one_queue,
                 letters_may_be_the_same_in_a_search,
             }

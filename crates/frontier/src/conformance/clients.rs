@@ -1,5 +1,7 @@
 //! What clients say that plan by themselves.
 
+use std::collections::BTreeSet;
+
 use forager_core::order::Order;
 
 use super::World;
@@ -421,6 +423,7 @@ pub async fn a_purge_takes_what_is_old_and_leaves_the_queue(world: World) {
         collection: "p".into(),
         key: key.map(str::to_owned),
         before,
+        also: BTreeSet::new(),
         after,
         limit,
     };
@@ -437,6 +440,24 @@ pub async fn a_purge_takes_what_is_old_and_leaves_the_queue(world: World) {
     assert_eq!((view.queued, view.done, view.fetched), (0, 1, 1));
     assert_eq!(queue(&mut world, "l").await.unwrap().done, 0, "an empty queue stays");
     assert_eq!(world.stats("p").await.hosts, 2);
+}
+
+pub async fn a_purge_takes_what_is_named_however_young_and_nothing_made_since(world: World) {
+    let mut world = plain(world).await;
+    let urls = ["1", "2", "3"].map(|url| item(url, "k", Word::Found));
+    put(&mut world, "p", &urls).await;
+    let of_p = || ListFilter { collection: Some("p".into()), ..ListFilter::default() };
+    let there = world.list(of_p()).await.iter().map(|entry| entry.id).collect();
+    let (before, key) = (world.moment(), Some("k".into()));
+    let mut purge = Purge { collection: "p".into(), key, before, also: there, after: None, limit: 2 };
+    let first = world.frontier().purge(&purge, world.now).await.unwrap();
+    assert_eq!((first.removed, first.next.is_some()), (2, true));
+    assert_eq!(put(&mut world, "p", &urls).await, [Added, Added, Kept], "those are new again");
+    (purge.after, purge.limit) = (first.next, 9);
+    assert_eq!(world.frontier().purge(&purge, world.now).await.unwrap(), Purged { removed: 1, next: None });
+    let left: Vec<String> = world.list(of_p()).await.into_iter().map(|entry| entry.url).collect();
+    assert_eq!(left, ["1", "2"]);
+    world.counts_equal_a_scan("p").await;
 }
 
 pub async fn an_entry_is_found_in_one_queue(world: World) {

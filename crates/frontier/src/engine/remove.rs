@@ -56,7 +56,7 @@ fn forget<T: Tx>(tx: &mut T, row: &CollectionRow, entry: EntryId) -> Result<()> 
     Ok(())
 }
 
-/// Removes entries that were created before a moment.
+/// Removes entries that were created before a moment, or are named.
 pub(crate) fn purge<T: Tx>(tx: &mut T, purge: &Purge, now: Moment) -> Result<Purged> {
     settle(tx, now)?;
     let catalog = tx.catalog().clone();
@@ -72,7 +72,7 @@ pub(crate) fn purge<T: Tx>(tx: &mut T, purge: &Purge, now: Moment) -> Result<Pur
     let mut removed = 0;
     for &entry in &entries {
         let (_, record) = tx.load(entry)?;
-        if record.origin.created < purge.before {
+        if record.origin.created < purge.before || purge.also.contains(&entry) {
             if let Some(standing) = tx.standing(entry).filter(|_| row.spec.kind == Kind::Plain) {
                 plain::count_out(tx, &standing);
             }
