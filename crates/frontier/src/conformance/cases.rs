@@ -161,6 +161,7 @@ macro_rules! conformance_suite {
                 only_active_hosts_are_listed_on_request,
                 a_queue_that_is_removed_leaves_nothing,
                 a_collection_is_removed_with_all_it_has,
+                what_was_set_for_a_shared_host_goes_with_its_last_queue,
                 a_purge_takes_what_is_old_and_leaves_the_queue,
                 a_purge_takes_what_is_named_however_young_and_nothing_made_since,
                 an_entry_is_found_in_one_queue,

@@ -414,6 +414,42 @@ pub async fn a_collection_is_removed_with_all_it_has(world: World) {
     assert_eq!(world.stats("c").await.queued, 0);
 }
 
+pub async fn what_was_set_for_a_shared_host_goes_with_its_last_queue(world: World) {
+    let (mut world, key) = (world.with(delay("10s")), "x.example");
+    for (collection, seed) in [("c", "https://x.example/"), ("d", "https://x.example/d")] {
+        world.harvest(collection, Order::Fifo, seed).await;
+        world.start_seed(seed).await;
+    }
+    let of_d = LeaseRequest { collection: Some("d".into()), ..up_to(1) };
+    assert_eq!(urls(&mut world, &of_d).await, ["https://x.example/d"]);
+    let open = world.later("10s");
+    let by_us = HostSettings { in_flight: Some(3), ..HostSettings::default() };
+    let (block, limit) = (Some(Moment::NEVER), Some(1));
+    let all = HostSettings {
+        delay: Some(interval("15m")),
+        blocked_until: block,
+        fetch_limit: limit,
+        ..by_us.clone()
+    };
+    world.set_host(key, all.clone()).await;
+    assert_eq!(world.frontier().remove("c", Some(key), world.now).await.unwrap(), 1);
+    world.reopen();
+    assert_eq!(world.host(key).await.settings, all, "the other collection has a queue there");
+    assert_eq!(world.frontier().remove("d", None, world.now).await.unwrap(), 1);
+    world.reopen();
+    let host = world.host(key).await;
+    assert_eq!(host.settings, by_us, "what clients cannot set stays");
+    assert_eq!(
+        (host.opens, host.gate),
+        (Some(open), Some(Gate::Delay)),
+        "it waits as others do, and no less"
+    );
+    world.start_seed("https://x.example/").await;
+    assert_eq!(world.lease(1).await, []);
+    world.pass("10s");
+    assert_eq!(world.lease(1).await.len(), 1);
+}
+
 pub async fn a_purge_takes_what_is_old_and_leaves_the_queue(world: World) {
     let mut world = plain(world).await;
     put(&mut world, "p", &[item("old", "k", Word::Found), item("old too", "l", Word::Done)]).await;

@@ -8,7 +8,7 @@ use super::{Counts, Tx, settle};
 use crate::catalog::{CollectionRow, Kind};
 use crate::entry::{CollectionId, HostId, QueueId, Token};
 use crate::error::{Error, Result};
-use crate::host::{Gate, Host, Setting, Waits};
+use crate::host::{Gate, Host, HostSettings, Setting, Waits};
 use crate::moment::Moment;
 use crate::verbs::{HostChange, HostFilter, HostView, Visit};
 
@@ -45,6 +45,28 @@ pub(crate) fn set_hosts<T: Tx>(
 /// Whether a host has a queue.
 fn is_known<T: Tx>(tx: &T, owner: Option<CollectionId>, key: &str) -> bool {
     queues_of(tx, owner, key).next().is_some()
+}
+
+/// What clients have set for a shared host goes with the last queue there: block, limit and delay. What was learned of it
+/// stays, and so does the wait after the last fetch, as long as it is in general: removing a queue hurries nobody.
+pub(super) fn forget_settings<T: Tx>(tx: &mut T, id: HostId) {
+    let (key, owner) = tx.host_key(id);
+    let is_used = queues_of(tx, owner, key).any(|queue| is_listed(tx, queue));
+    if is_used || owner.is_some() {
+        return;
+    }
+    let (mut host, general) = (tx.host(id).clone(), waits(tx, false));
+    let delay = host.shortest_delay(general);
+    let settings = HostSettings { delay: None, blocked_until: None, fetch_limit: None, ..host.settings };
+    if settings == host.settings {
+        return;
+    }
+    host.settings = settings;
+    if host.served > 0 {
+        let last = Moment::from_millisecond(host.next_allowed.millisecond().saturating_sub(delay));
+        host.next_allowed = last.after_millis(host.shortest_delay(general));
+    }
+    tx.set_host(id, host);
 }
 
 fn set_host<T: Tx>(tx: &mut T, change: &HostChange, owner: Option<CollectionId>) -> HostId {

@@ -1,6 +1,6 @@
 //! Taking away what a client wants no more: queues, collections, and what has had its time.
 
-use super::{Tx, Within, configure, notes, plain, settle};
+use super::{Tx, Within, configure, hosts, notes, plain, settle};
 use crate::catalog::{Change, CollectionRow, Kind};
 use crate::entry::{EntryId, QueueId};
 use crate::error::Result;
@@ -42,7 +42,11 @@ fn remove_queue<T: Tx>(tx: &mut T, row: &CollectionRow, queue: QueueId) -> Resul
     for entry in &entries {
         forget(tx, row, *entry)?;
     }
+    let (_, host) = tx.queue_parts(queue);
     tx.forget_queue(queue);
+    if row.spec.kind == Kind::Planned {
+        hosts::forget_settings(tx, host);
+    }
     Ok(entries.len() as u64)
 }
 
