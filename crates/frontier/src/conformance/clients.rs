@@ -450,6 +450,34 @@ pub async fn what_was_set_for_a_shared_host_goes_with_its_last_queue(world: Worl
     assert_eq!(world.lease(1).await.len(), 1);
 }
 
+pub async fn a_collection_steers_only_hosts_that_it_has_a_queue_at(world: World) {
+    let mut world = world;
+    for (collection, seed) in [("c", "https://x.example/"), ("d", "https://y.example/")] {
+        world.harvest(collection, Order::Fifo, seed).await;
+        world.start_seed(seed).await;
+    }
+    let by_c = |key: &str| HostChange {
+        key: key.into(),
+        collection: Some("c".into()),
+        sets: vec![Setting::FetchLimit(Some(7))],
+        only_known: true,
+    };
+    let both = [by_c("y.example"), by_c("x.example")];
+    let views = world.frontier().set_hosts(&both, world.now).await.unwrap();
+    assert_eq!(views.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true]);
+    world.reopen();
+    for (key, limit) in [("x.example", Some(7)), ("y.example", None)] {
+        assert_eq!(world.host(key).await.settings.fetch_limit, limit, "{key}");
+    }
+    let (before, also) = (Moment::NEVER, BTreeSet::new());
+    let purge = Purge { collection: "c".into(), key: None, before, also, after: None, limit: 9 };
+    assert_eq!(world.frontier().purge(&purge, world.now).await.unwrap().removed, 1);
+    let views = world.frontier().set_hosts(&[by_c("x.example")], world.now).await.unwrap();
+    assert_eq!(views, [None], "it has nothing there any more");
+    let everybody = HostChange { only_known: false, ..by_c("x.example") };
+    assert!(world.frontier().set_hosts(&[everybody], world.now).await.is_err(), "the host is not its own");
+}
+
 pub async fn a_purge_takes_what_is_old_and_leaves_the_queue(world: World) {
     let mut world = plain(world).await;
     put(&mut world, "p", &[item("old", "k", Word::Found), item("old too", "l", Word::Done)]).await;
