@@ -414,6 +414,18 @@ pub async fn a_collection_is_removed_with_all_it_has(world: World) {
     assert_eq!(world.stats("c").await.queued, 0);
 }
 
+pub async fn what_a_client_says_is_done_counts_as_done_and_not_as_fetched(world: World) {
+    let mut world = plain(world).await;
+    let url = "https://k/";
+    put(&mut world, "p", &[item(url, "k", Word::Done)]).await;
+    let told = world.explain("p", url).await;
+    assert_eq!(told.verdict, "done, as a client has said");
+    assert_eq!(told.would_need, ["a client has to say when it is to be handed out again"]);
+    let due = Word::Due(world.moment());
+    put(&mut world, "p", &[item(url, "k", due)]).await;
+    assert_eq!(urls(&mut world, &up_to(1)).await, [url], "and then it is");
+}
+
 pub async fn what_was_set_for_a_shared_host_goes_with_its_last_queue(world: World) {
     let (mut world, key) = (world.with(delay("10s")), "x.example");
     for (collection, seed) in [("c", "https://x.example/"), ("d", "https://x.example/d")] {
