@@ -78,7 +78,8 @@ pub trait Frontier: Send + Sync {
     /// Changes what is set for hosts. A host that is not known yet is made known, or left alone, as the change says.
     async fn set_hosts(&self, changes: &[HostChange], now: Timestamp) -> Result<Vec<Option<HostView>>>;
     /// Removes a queue with all that is known of it, or all queues of a collection, and a plain collection with them;
-    /// says how many entries there were. What is not there has none.
+    /// says how many entries there were. What is not there has none. Of a host that planned collections share, what clients
+    /// can set goes with the last queue there, and what was learned stays.
     async fn remove(&self, collection: &str, key: Option<&str>, now: Timestamp) -> Result<u64>;
     /// Removes entries that have had their time. Their queues stay.
     async fn purge(&self, purge: &Purge, now: Timestamp) -> Result<Purged>;

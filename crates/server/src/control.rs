@@ -48,7 +48,7 @@ pub(crate) async fn set_limit(shared: &Shared, params: CrawlLimitParams) -> Resu
     set.map(drop).ok_or_else(|| Status::unknown(complaint))
 }
 
-/// Sets something for a queue that is there; none if it is not.
+/// Sets something for a queue that the crawl has; none if it has none of that key, whoever else may.
 async fn set(
     shared: &Shared,
     key: String,
@@ -56,10 +56,9 @@ async fn set(
     setting: Setting,
 ) -> Result<Option<HostView>, Status> {
     let collection = names::crawl(crawl);
-    let is_plain = shared.is_plain(collection).await.map_err(|error| shared.status(&error))?;
     let change = HostChange {
         key: shared.queue_key(collection, key).await?,
-        collection: is_plain.then(|| collection.to_owned()),
+        collection: Some(collection.to_owned()),
         sets: vec![setting],
         only_known: true,
     };

@@ -1,6 +1,7 @@
 //! What all calls share: the queue, the time, the figures, and whether the server is being stopped.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -57,7 +58,7 @@ pub(crate) struct Shared {
     complained: Mutex<Option<Instant>>,
     /// Set when a call has met a queue that this program cannot use any more: why.
     pub(crate) unfit: SetOnce<String>,
-    /// Collections that were there when last looked at.
+    /// Collections that were there when last looked at. Others may have removed them since.
     known: RwLock<HashSet<String>>,
 }
 
@@ -140,18 +141,34 @@ impl Shared {
     /// Takes in what clients say of URLs. Collections that are not there yet are made: plain ones, in which the
     /// clients decide, unless there are profiles for them.
     async fn put(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
-        self.make_collections(puts).await?;
+        for put in puts {
+            self.is_there(&put.collection).await?;
+        }
         let mut told = self.frontier.put(puts, self.now()).await?;
-        for _ in 0..MOST_TRIES {
-            let gone = self.forget_gone(puts, &told);
-            if gone.is_empty() {
-                break;
-            }
-            // Somebody removed them since we looked.
-            for (put, range) in gone {
-                self.make_collections(std::slice::from_ref(put)).await?;
-                let again = self.frontier.put(std::slice::from_ref(put), self.now()).await?;
+        for (put, range) in gone(puts, &told) {
+            // Somebody removed it since we looked, or there are too many.
+            if let Some(again) = self.put_again(put).await? {
                 told.splice(range, again);
+            }
+        }
+        Ok(told)
+    }
+
+    /// Puts once more what is of a collection that was removed meanwhile; none if there is no room for it. Others may
+    /// have found out before and made it again, and others may be removing it still.
+    async fn put_again(&self, put: &Put) -> Result<Option<Vec<Discovery>>> {
+        let puts = std::slice::from_ref(put);
+        let mut told = None;
+        for _ in 0..MOST_TRIES {
+            self.forget(&put.collection);
+            if !self.is_there(&put.collection).await? {
+                return Ok(None);
+            }
+            let again = self.frontier.put(puts, self.now()).await?;
+            let is_through = gone(puts, &again).is_empty();
+            told = Some(again);
+            if is_through {
+                break;
             }
         }
         Ok(told)
@@ -174,20 +191,17 @@ impl Shared {
         Ok(if is_plain { key } else { host })
     }
 
-    async fn make_collections(&self, puts: &[Put]) -> Result<()> {
-        for put in puts {
-            if !self.is_known(&put.collection) {
-                self.make_collection(&put.collection).await?;
-            }
-        }
-        Ok(())
+    /// Whether a collection is there, by now.
+    async fn is_there(&self, name: &str) -> Result<bool> {
+        Ok(self.is_known(name) || self.make_collection(name).await?)
     }
 
-    async fn make_collection(&self, name: &str) -> Result<()> {
+    /// Makes a collection, unless there are too many; the queue turns its items away then.
+    async fn make_collection(&self, name: &str) -> Result<bool> {
         let catalog = self.frontier.catalog().await?;
         if catalog.collection(name).is_none() {
             if catalog.rows().collections.len() >= MAX_COLLECTIONS {
-                return Ok(()); // not known, so that the queue turns its items away
+                return Ok(false);
             }
             let has_profiles = catalog.rows().profiles.iter().any(|profile| profile.collection == name);
             let kind = if has_profiles { Kind::Planned } else { Kind::Plain };
@@ -197,31 +211,38 @@ impl Shared {
                 Err(error) => return Err(error),
             }
         }
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-        Ok(())
+        self.remember(name);
+        Ok(true)
     }
 
     fn is_known(&self, name: &str) -> bool {
         self.known.read().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
-    /// The puts whose collections were thought to be there and are not, with the places of their answers.
-    fn forget_gone<'a>(&self, puts: &'a [Put], told: &[Discovery]) -> Vec<(&'a Put, std::ops::Range<usize>)> {
-        let mut from = 0;
-        let placed = puts.iter().map(|put| {
-            let range = from..from + put.items.len();
-            from = range.end;
-            (put, range)
-        });
-        let is_gone = |range: &std::ops::Range<usize>| {
-            told.get(range.clone()).is_some_and(|told| told.first().is_some_and(|told| &*told.rule == GONE))
-        };
-        let mut gone: Vec<_> = placed.filter(|(_, range)| is_gone(range)).collect();
-        if !gone.is_empty() {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            gone.retain(|(put, _)| known.contains(&put.collection));
-            known.retain(|name| gone.iter().all(|(put, _)| put.collection != *name));
+    /// Remembers that a collection is there. What others have removed is forgotten with all the rest, when there are
+    /// more names than there can be collections.
+    fn remember(&self, name: &str) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_COLLECTIONS {
+            known.clear();
         }
-        gone
+        known.insert(name.to_owned());
     }
+
+    /// A collection may not be there any more.
+    pub(crate) fn forget(&self, name: &str) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+}
+
+/// The puts whose collections are not there, with the places of their answers.
+fn gone<'a>(puts: &'a [Put], told: &[Discovery]) -> Vec<(&'a Put, Range<usize>)> {
+    let mut from = 0;
+    let placed = puts.iter().map(|put| {
+        let range = from..from + put.items.len();
+        from = range.end;
+        (put, range)
+    });
+    let is_gone = |range: &Range<usize>| told.get(range.start).is_some_and(|told| &*told.rule == GONE);
+    placed.filter(|(put, range)| !put.items.is_empty() && is_gone(range)).collect()
 }

@@ -14,6 +14,7 @@ use forager_server::proto::{
     PurgeUrlParams, QueueDelayParams, QueueWithinCrawlParams, UrlStatusRequest,
 };
 use jiff::Timestamp;
+use tonic::Code;
 
 const HOME: &str = "https://www.paper.example/";
 const HOST: &str = "www.paper.example";
@@ -32,6 +33,8 @@ on_every_store![
     stats_of_a_queue_are_those_of_its_crawl,
     a_url_is_found_however_it_is_written,
     what_is_deleted_is_gone_and_the_profiles_stay,
+    what_was_set_for_a_host_goes_with_its_last_queue,
+    a_crawl_steers_only_hosts_that_it_has_a_queue_at,
     a_queue_is_its_host_however_that_is_written,
     a_collection_that_profiles_wait_for_is_planned,
 ];
@@ -253,6 +256,47 @@ async fn what_is_deleted_is_gone_and_the_profiles_stay(mut world: World) {
     let crawl = DeleteCrawlMessage { value: "news".into(), local: false };
     assert_eq!(world.client.delete_crawl(crawl).await.unwrap().into_inner().value, 1);
     world.good(vec![found(page(sport))]).await;
+}
+
+async fn what_was_set_for_a_host_goes_with_its_last_queue(mut world: World) {
+    let blog = "https://www.paper.example/blog";
+    news(&mut world).await;
+    planned(&mut world, "blog", blog).await;
+    for whole in [true, false] {
+        let (key, crawl_id) = (HOST.to_owned(), "news".to_owned());
+        let block = BlockQueueParams { key, time: u64::MAX, crawl_id, local: false };
+        world.client.block_queue_until(block).await.unwrap();
+        for crawl in ["news", "blog"] {
+            assert_eq!(world.get(of("blog", 1, 1)).await, [""; 0], "blocked as long as it has a queue there");
+            if whole {
+                let crawl = DeleteCrawlMessage { value: crawl.into(), local: false };
+                world.client.delete_crawl(crawl).await.unwrap();
+            } else {
+                world.client.delete_queue(of_host(crawl)).await.unwrap();
+            }
+        }
+        world.good(vec![found(page(HOME)), found(placed(blog, "", "blog"))]).await;
+        assert_eq!(world.get(of("blog", 1, 1)).await, [blog], "nobody has said anything of the new queue");
+        world.pass(60 * 60);
+    }
+}
+
+async fn a_crawl_steers_only_hosts_that_it_has_a_queue_at(mut world: World) {
+    news(&mut world).await;
+    planned(&mut world, "blog", "https://blog.example/").await;
+    let crawl_id = || "blog".to_owned();
+    let limit = CrawlLimitParams { key: HOST.into(), limit: 1, crawl_id: crawl_id(), local: false };
+    assert_eq!(world.client.set_crawl_limit(limit).await.unwrap_err().code(), Code::Unknown);
+    let block = BlockQueueParams { key: HOST.into(), time: u64::MAX, crawl_id: crawl_id(), local: false };
+    world.client.block_queue_until(block).await.unwrap();
+    let delay =
+        QueueDelayParams { key: HOST.into(), delay_requestable: 900, crawl_id: crawl_id(), local: false };
+    world.client.set_delay(delay).await.unwrap();
+    world.good(vec![found(page("https://www.paper.example/a"))]).await;
+    for _ in 0..2 {
+        assert_eq!(world.get(of("news", 1, 1)).await.len(), 1, "neither block nor delay");
+        world.pass(60);
+    }
 }
 
 async fn a_queue_is_its_host_however_that_is_written(mut world: World) {

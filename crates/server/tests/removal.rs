@@ -12,6 +12,9 @@ use forager_server::proto::{
     BlockQueueParams, CrawlLimitParams, DeleteCrawlMessage, ListUrlParams, Local, PurgeUrlParams,
     QueueDelayParams, QueueWithinCrawlParams,
 };
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use jiff::Timestamp;
 use tonic::Code;
 
 const DAY: u32 = 24 * 60 * 60;
@@ -22,6 +25,7 @@ on_every_store![
     what_is_not_there_has_nothing_to_remove,
     names_that_begin_alike_are_told_apart,
     what_is_put_during_deletions_is_there_or_was_counted,
+    a_crawl_that_was_removed_can_be_filled_again_by_many_at_once,
     nothing_of_what_was_set_outlives_a_queue,
     what_is_old_is_purged_whatever_has_become_of_it,
     purging_keeps_to_its_queue_and_crawl,
@@ -94,6 +98,32 @@ async fn what_is_put_during_deletions_is_there_or_was_counted(mut world: World) 
         assert!((0..5).all(|n| listed.contains(&format!("k/after/{n}"))), "{crawl}: {listed:?}");
         let handed_out = world.get(of(crawl, 1000, 0)).await;
         assert_eq!(sorted(handed_out), sorted(listed), "{crawl}");
+    }
+}
+
+/// Streams that all find out at the same time that a crawl is gone, through a server or behind its back, make it
+/// again: what they put is as new as the crawl.
+async fn a_crawl_that_was_removed_can_be_filled_again_by_many_at_once(mut world: World) {
+    const STREAMS: usize = 8;
+    for round in 0..10 {
+        let by_another = round % 2 == 0;
+        let putting = (0..STREAMS).map(|stream| {
+            let mut client = world.client.clone();
+            async move {
+                let items = (0..5).map(move |n| found(placed(&format!("k/{stream}/{n}"), "k", "crawl")));
+                let acks = client.put_ur_ls(stream::iter(items)).await.unwrap().into_inner();
+                acks.map(|ack| ack.unwrap().status()).collect::<Vec<_>>().await
+            }
+        });
+        let acks = join_all(putting).await.concat();
+        assert_eq!(acks, [Status::Ok; 5 * STREAMS], "round {round}");
+        let removed = if by_another {
+            let now = Timestamp::from_second(world.now().into()).unwrap();
+            world.frontier.remove("crawl", None, now).await.unwrap()
+        } else {
+            delete_crawl(&mut world, "crawl").await
+        };
+        assert_eq!(removed, 5 * STREAMS as u64, "round {round}");
     }
 }
 
@@ -206,30 +236,33 @@ async fn no_days_are_everything(mut world: World) {
     assert_eq!(world.status_of(request).await, Err(Code::NotFound));
 }
 
-/// What is put while a purge goes on was there before, and goes with it, or is new, and stays.
+/// What is put while a purge goes on was there before, and goes with it, or is new, and stays: also where all of it was
+/// created in the same second.
 async fn a_url_that_is_made_anew_during_a_purge_stays(mut world: World) {
-    let items = || (0..2500).map(|n| found(placed(&format!("u{n}"), &format!("k{}", n % 10), "")));
-    world.good(items().collect()).await;
-    world.pass(2 * DAY);
-    let mut client = world.client.clone();
-    let params = PurgeUrlParams { key: String::new(), crawl_id: String::new(), days: 1 };
-    let is_over = AtomicBool::new(false);
-    let mut made = 0;
-    let puts = async {
-        while !is_over.load(Ordering::SeqCst) {
-            for items in items().collect::<Vec<_>>().chunks(100) {
-                let acks = world.put(items.to_vec()).await;
+    for (crawl, days) in [("old", 1), ("young", 0)] {
+        let item = |n: u32| found(placed(&format!("u{n}"), &format!("k{}", n % 10), crawl));
+        world.good((0..5500).map(item).collect()).await;
+        world.pass(2 * DAY * days);
+        let mut client = world.client.clone();
+        let params = PurgeUrlParams { key: String::new(), crawl_id: crawl.into(), days };
+        let is_over = AtomicBool::new(false);
+        let mut made = 0;
+        // The first ones to go, so that they are there again when the purge comes to the last.
+        let puts = async {
+            while !is_over.load(Ordering::SeqCst) {
+                let acks = world.put((0..20).map(item).collect()).await;
                 made += acks.iter().filter(|ack| **ack == Status::Ok).count() as u64;
             }
-        }
-    };
-    let purging = async {
-        let purged = client.purge_ur_ls(params).await.unwrap().into_inner().value;
-        is_over.store(true, Ordering::SeqCst);
-        purged
-    };
-    let ((), purged) = tokio::join!(puts, purging);
-    assert_eq!(purged, 2500, "all of the old ones, and none of the others");
-    let all = ListUrlParams { size: 5000, ..ListUrlParams::default() };
-    assert_eq!((world.stats("", "").await.size, world.list(all).await.len() as u64), (made, made));
+        };
+        let purging = async {
+            let purged = client.purge_ur_ls(params).await.unwrap().into_inner().value;
+            is_over.store(true, Ordering::SeqCst);
+            purged
+        };
+        let ((), purged) = tokio::join!(puts, purging);
+        assert_eq!(purged, 5500, "{crawl}: all that there were, and none of the others");
+        let all = ListUrlParams { crawl_id: crawl.into(), size: 5000, ..ListUrlParams::default() };
+        let (size, listed) = (world.stats(crawl, "").await.size, world.list(all).await.len() as u64);
+        assert_eq!((size, listed), (made, made), "{crawl}");
+    }
 }

@@ -161,7 +161,11 @@ macro_rules! conformance_suite {
                 only_active_hosts_are_listed_on_request,
                 a_queue_that_is_removed_leaves_nothing,
                 a_collection_is_removed_with_all_it_has,
+                what_a_client_says_is_done_counts_as_done_and_not_as_fetched,
+                what_was_set_for_a_shared_host_goes_with_its_last_queue,
+                a_collection_steers_only_hosts_that_it_has_a_queue_at,
                 a_purge_takes_what_is_old_and_leaves_the_queue,
+                a_purge_takes_what_is_named_however_young_and_nothing_made_since,
                 an_entry_is_found_in_one_queue,
                 letters_may_be_the_same_in_a_search,
             }

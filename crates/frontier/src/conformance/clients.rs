@@ -1,5 +1,7 @@
 //! What clients say that plan by themselves.
 
+use std::collections::BTreeSet;
+
 use forager_core::order::Order;
 
 use super::World;
@@ -412,6 +414,82 @@ pub async fn a_collection_is_removed_with_all_it_has(world: World) {
     assert_eq!(world.stats("c").await.queued, 0);
 }
 
+pub async fn what_a_client_says_is_done_counts_as_done_and_not_as_fetched(world: World) {
+    let mut world = plain(world).await;
+    let url = "https://k/";
+    put(&mut world, "p", &[item(url, "k", Word::Done)]).await;
+    let told = world.explain("p", url).await;
+    assert_eq!(told.verdict, "done, as a client has said");
+    assert_eq!(told.would_need, ["a client has to say when it is to be handed out again"]);
+    let due = Word::Due(world.moment());
+    put(&mut world, "p", &[item(url, "k", due)]).await;
+    assert_eq!(urls(&mut world, &up_to(1)).await, [url], "and then it is");
+}
+
+pub async fn what_was_set_for_a_shared_host_goes_with_its_last_queue(world: World) {
+    let (mut world, key) = (world.with(delay("10s")), "x.example");
+    for (collection, seed) in [("c", "https://x.example/"), ("d", "https://x.example/d")] {
+        world.harvest(collection, Order::Fifo, seed).await;
+        world.start_seed(seed).await;
+    }
+    let of_d = LeaseRequest { collection: Some("d".into()), ..up_to(1) };
+    assert_eq!(urls(&mut world, &of_d).await, ["https://x.example/d"]);
+    let open = world.later("10s");
+    let by_us = HostSettings { in_flight: Some(3), ..HostSettings::default() };
+    let (block, limit) = (Some(Moment::NEVER), Some(1));
+    let all = HostSettings {
+        delay: Some(interval("15m")),
+        blocked_until: block,
+        fetch_limit: limit,
+        ..by_us.clone()
+    };
+    world.set_host(key, all.clone()).await;
+    assert_eq!(world.frontier().remove("c", Some(key), world.now).await.unwrap(), 1);
+    world.reopen();
+    assert_eq!(world.host(key).await.settings, all, "the other collection has a queue there");
+    assert_eq!(world.frontier().remove("d", None, world.now).await.unwrap(), 1);
+    world.reopen();
+    let host = world.host(key).await;
+    assert_eq!(host.settings, by_us, "what clients cannot set stays");
+    assert_eq!(
+        (host.opens, host.gate),
+        (Some(open), Some(Gate::Delay)),
+        "it waits as others do, and no less"
+    );
+    world.start_seed("https://x.example/").await;
+    assert_eq!(world.lease(1).await, []);
+    world.pass("10s");
+    assert_eq!(world.lease(1).await.len(), 1);
+}
+
+pub async fn a_collection_steers_only_hosts_that_it_has_a_queue_at(world: World) {
+    let mut world = world;
+    for (collection, seed) in [("c", "https://x.example/"), ("d", "https://y.example/")] {
+        world.harvest(collection, Order::Fifo, seed).await;
+        world.start_seed(seed).await;
+    }
+    let by_c = |key: &str| HostChange {
+        key: key.into(),
+        collection: Some("c".into()),
+        sets: vec![Setting::FetchLimit(Some(7))],
+        only_known: true,
+    };
+    let both = [by_c("y.example"), by_c("x.example")];
+    let views = world.frontier().set_hosts(&both, world.now).await.unwrap();
+    assert_eq!(views.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true]);
+    world.reopen();
+    for (key, limit) in [("x.example", Some(7)), ("y.example", None)] {
+        assert_eq!(world.host(key).await.settings.fetch_limit, limit, "{key}");
+    }
+    let (before, also) = (Moment::NEVER, BTreeSet::new());
+    let purge = Purge { collection: "c".into(), key: None, before, also, after: None, limit: 9 };
+    assert_eq!(world.frontier().purge(&purge, world.now).await.unwrap().removed, 1);
+    let views = world.frontier().set_hosts(&[by_c("x.example")], world.now).await.unwrap();
+    assert_eq!(views, [None], "it has nothing there any more");
+    let everybody = HostChange { only_known: false, ..by_c("x.example") };
+    assert!(world.frontier().set_hosts(&[everybody], world.now).await.is_err(), "the host is not its own");
+}
+
 pub async fn a_purge_takes_what_is_old_and_leaves_the_queue(world: World) {
     let mut world = plain(world).await;
     put(&mut world, "p", &[item("old", "k", Word::Found), item("old too", "l", Word::Done)]).await;
@@ -421,6 +499,7 @@ pub async fn a_purge_takes_what_is_old_and_leaves_the_queue(world: World) {
         collection: "p".into(),
         key: key.map(str::to_owned),
         before,
+        also: BTreeSet::new(),
         after,
         limit,
     };
@@ -437,6 +516,24 @@ pub async fn a_purge_takes_what_is_old_and_leaves_the_queue(world: World) {
     assert_eq!((view.queued, view.done, view.fetched), (0, 1, 1));
     assert_eq!(queue(&mut world, "l").await.unwrap().done, 0, "an empty queue stays");
     assert_eq!(world.stats("p").await.hosts, 2);
+}
+
+pub async fn a_purge_takes_what_is_named_however_young_and_nothing_made_since(world: World) {
+    let mut world = plain(world).await;
+    let urls = ["1", "2", "3"].map(|url| item(url, "k", Word::Found));
+    put(&mut world, "p", &urls).await;
+    let of_p = || ListFilter { collection: Some("p".into()), ..ListFilter::default() };
+    let there = world.list(of_p()).await.iter().map(|entry| entry.id).collect();
+    let (before, key) = (world.moment(), Some("k".into()));
+    let mut purge = Purge { collection: "p".into(), key, before, also: there, after: None, limit: 2 };
+    let first = world.frontier().purge(&purge, world.now).await.unwrap();
+    assert_eq!((first.removed, first.next.is_some()), (2, true));
+    assert_eq!(put(&mut world, "p", &urls).await, [Added, Added, Kept], "those are new again");
+    (purge.after, purge.limit) = (first.next, 9);
+    assert_eq!(world.frontier().purge(&purge, world.now).await.unwrap(), Purged { removed: 1, next: None });
+    let left: Vec<String> = world.list(of_p()).await.into_iter().map(|entry| entry.url).collect();
+    assert_eq!(left, ["1", "2"]);
+    world.counts_equal_a_scan("p").await;
 }
 
 pub async fn an_entry_is_found_in_one_queue(world: World) {

@@ -250,5 +250,5 @@ pub async fn any_text_can_be_explained(world: World) {
     world.complete(ok(leased.token, "x")).await;
     let through = world.explain("p", "no/url").await;
     assert_eq!((through.verdict.as_str(), through.evidence), ("fetched", None));
-    assert_eq!(through.would_need, ["a plain collection hands out a URL once"]);
+    assert_eq!(through.would_need, ["a client has to say when it is to be handed out again"]);
 }

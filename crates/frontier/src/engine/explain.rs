@@ -327,8 +327,10 @@ impl Subject<'_> {
                 return "a worker has it".to_owned();
             }
             State::Done if self.is_plain() => {
-                needs.push("a plain collection hands out a URL once".to_owned());
-                return "fetched".to_owned();
+                needs.push("a client has to say when it is to be handed out again".to_owned());
+                let is_fetched = !record.history.is_empty();
+                let verdict = if is_fetched { "fetched" } else { "done, as a client has said" };
+                return verdict.to_owned();
             }
             State::Done => {
                 needs.push(

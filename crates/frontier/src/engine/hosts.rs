@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use forager_core::time::Interval;
 
 use super::{Counts, Tx, settle};
-use crate::catalog::{CollectionRow, Kind};
+use crate::catalog::{Catalog, CollectionRow, Kind};
 use crate::entry::{CollectionId, HostId, QueueId, Token};
 use crate::error::{Error, Result};
-use crate::host::{Gate, Host, Setting, Waits};
+use crate::host::{Gate, Host, HostSettings, Setting, Waits};
 use crate::moment::Moment;
 use crate::verbs::{HostChange, HostFilter, HostView, Visit};
 
@@ -19,32 +19,69 @@ pub(crate) fn set_hosts<T: Tx>(
     now: Moment,
 ) -> Result<Vec<Option<HostView>>> {
     let catalog = tx.catalog().clone();
-    let mut owners = Vec::with_capacity(changes.len());
+    let mut meant = Vec::with_capacity(changes.len());
     for change in changes {
-        owners.push(match &change.collection {
-            None => None,
-            Some(name) => match catalog.require_collection(name)? {
-                row if row.spec.kind == Kind::Plain => Some(row.number),
-                _ => {
-                    let problem = format!("the hosts of {name:?} are shared with all planned collections");
-                    return Err(Error::Configuration(format!("{problem}; name the host alone")));
-                }
-            },
-        });
+        meant.push(who_is_meant(&catalog, change)?);
     }
     settle(tx, now)?;
     let mut touched = Vec::with_capacity(changes.len());
-    for (change, owner) in changes.iter().zip(owners) {
-        let is_known = !change.only_known || is_known(tx, owner, &change.key);
+    for (change, Meant { owner, asker }) in changes.iter().zip(meant) {
+        let is_known = !change.only_known || is_known(tx, asker, &change.key);
         touched.push(is_known.then(|| set_host(tx, change, owner)));
     }
     let shown = |id| view(tx, id, counts_at(tx, id), now);
     Ok(touched.into_iter().map(|id| id.map(shown)).collect())
 }
 
-/// Whether a host has a queue.
-fn is_known<T: Tx>(tx: &T, owner: Option<CollectionId>, key: &str) -> bool {
-    queues_of(tx, owner, key).next().is_some()
+/// Whose host a change is about.
+struct Meant {
+    /// The plain collection that it belongs to; none if it is shared.
+    owner: Option<CollectionId>,
+    /// The collection that wants it changed; none if somebody does who answers for all.
+    asker: Option<CollectionId>,
+}
+
+fn who_is_meant(catalog: &Catalog, change: &HostChange) -> Result<Meant> {
+    let Some(name) = &change.collection else { return Ok(Meant { owner: None, asker: None }) };
+    let row = catalog.require_collection(name)?;
+    match row.spec.kind {
+        Kind::Plain => Ok(Meant { owner: Some(row.number), asker: Some(row.number) }),
+        Kind::Planned if change.only_known => Ok(Meant { owner: None, asker: Some(row.number) }),
+        Kind::Planned => {
+            let problem = format!("the hosts of {name:?} are shared with all planned collections");
+            Err(Error::Configuration(format!("{problem}; name the host alone")))
+        }
+    }
+}
+
+/// Whether a host has a queue: of who asks, so that a collection steers no host that it has nothing at.
+fn is_known<T: Tx>(tx: &T, asker: Option<CollectionId>, key: &str) -> bool {
+    match asker {
+        Some(asker) => tx.find_queue(asker, key).is_some_and(|queue| is_listed(tx, queue)),
+        None => queues_of(tx, None, key).next().is_some(),
+    }
+}
+
+/// What clients have set for a shared host goes with the last queue there: block, limit and delay. What was learned of it
+/// stays, and so does the wait after the last fetch, as long as it is in general: removing a queue hurries nobody.
+pub(super) fn forget_settings<T: Tx>(tx: &mut T, id: HostId) {
+    let (key, owner) = tx.host_key(id);
+    let is_used = queues_of(tx, owner, key).any(|queue| is_listed(tx, queue));
+    if is_used || owner.is_some() {
+        return;
+    }
+    let (mut host, general) = (tx.host(id).clone(), waits(tx, false));
+    let delay = host.shortest_delay(general);
+    let settings = HostSettings { delay: None, blocked_until: None, fetch_limit: None, ..host.settings };
+    if settings == host.settings {
+        return;
+    }
+    host.settings = settings;
+    if host.served > 0 {
+        let last = Moment::from_millisecond(host.next_allowed.millisecond().saturating_sub(delay));
+        host.next_allowed = last.after_millis(host.shortest_delay(general));
+    }
+    tx.set_host(id, host);
 }
 
 fn set_host<T: Tx>(tx: &mut T, change: &HostChange, owner: Option<CollectionId>) -> HostId {

@@ -1,6 +1,6 @@
 //! Taking away what a client wants no more: queues, collections, and what has had its time.
 
-use super::{Tx, Within, configure, notes, plain, settle};
+use super::{Tx, Within, configure, hosts, notes, plain, settle};
 use crate::catalog::{Change, CollectionRow, Kind};
 use crate::entry::{EntryId, QueueId};
 use crate::error::Result;
@@ -42,7 +42,11 @@ fn remove_queue<T: Tx>(tx: &mut T, row: &CollectionRow, queue: QueueId) -> Resul
     for entry in &entries {
         forget(tx, row, *entry)?;
     }
+    let (_, host) = tx.queue_parts(queue);
     tx.forget_queue(queue);
+    if row.spec.kind == Kind::Planned {
+        hosts::forget_settings(tx, host);
+    }
     Ok(entries.len() as u64)
 }
 
@@ -56,7 +60,7 @@ fn forget<T: Tx>(tx: &mut T, row: &CollectionRow, entry: EntryId) -> Result<()> 
     Ok(())
 }
 
-/// Removes entries that were created before a moment.
+/// Removes entries that were created before a moment, or are named.
 pub(crate) fn purge<T: Tx>(tx: &mut T, purge: &Purge, now: Moment) -> Result<Purged> {
     settle(tx, now)?;
     let catalog = tx.catalog().clone();
@@ -72,7 +76,7 @@ pub(crate) fn purge<T: Tx>(tx: &mut T, purge: &Purge, now: Moment) -> Result<Pur
     let mut removed = 0;
     for &entry in &entries {
         let (_, record) = tx.load(entry)?;
-        if record.origin.created < purge.before {
+        if record.origin.created < purge.before || purge.also.contains(&entry) {
             if let Some(standing) = tx.standing(entry).filter(|_| row.spec.kind == Kind::Plain) {
                 plain::count_out(tx, &standing);
             }

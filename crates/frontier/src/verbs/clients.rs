@@ -1,5 +1,7 @@
 //! What clients say that plan by themselves: they name queues, dates and what they are through with.
 
+use std::collections::BTreeSet;
+
 use crate::entry::EntryId;
 use crate::moment::Moment;
 
@@ -52,6 +54,9 @@ pub struct Purge {
     pub key: Option<String>,
     /// Those that were created before this.
     pub before: Moment,
+    /// And these, whenever they were created: whoever wants all that there is at some time cannot say so by a second in
+    /// which others may yet be created.
+    pub also: BTreeSet<EntryId>,
     /// From the entry after this one on.
     pub after: Option<EntryId>,
     /// How many to look at.

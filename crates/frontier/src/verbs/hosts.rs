@@ -11,11 +11,12 @@ use crate::moment::Moment;
 pub struct HostChange {
     /// The host, or queue key.
     pub key: String,
-    /// The plain collection it belongs to; none for a host of planned collections.
+    /// The plain collection it belongs to; none for a host of planned collections. One of these may be named for a host
+    /// that has to be known: it is changed for all of them then, if this one has a queue there.
     pub collection: Option<String>,
     /// What is set from now on. What is not named stays.
     pub sets: Vec<Setting>,
-    /// Whether a host that is not known is left alone.
+    /// Whether a host that is not known is left alone: one without a queue, of the collection if one is named.
     pub only_known: bool,
 }
 

@@ -1,6 +1,6 @@
 //! One who makes calls, and what it is answered.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::{self, Debug, Write as _};
 use std::str::FromStr;
 
@@ -274,6 +274,7 @@ impl Caller {
             collection: collection.to_owned(),
             key: key.map(str::to_owned),
             before: if all { Moment::NEVER } else { Moment::from_second(1) },
+            also: BTreeSet::new(),
             after: None,
             limit: usize::MAX,
         };
