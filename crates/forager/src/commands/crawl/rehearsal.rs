@@ -112,7 +112,7 @@ fn show_plan(
             shown.left_out += 1;
             continue;
         }
-        let explained = store::ask(frontier.explain(collection, &planned.url, now))?;
+        let explained = store::ask(frontier.explain(collection, None, &planned.url, now))?;
         let why = [explained.scope.rule].into_iter().chain(explained.priority.terms).collect();
         output.row(&Rehearsed { planned, why })?;
         shown.pages += 1;
