@@ -32,6 +32,28 @@ async fn it_says_when_it_listens_and_ends_well() {
     assert_eq!(server.stop(), (0, passed_over));
 }
 
+/// As existing deployments call it, with options of one letter and a file of settings.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_listens_and_reads_settings_as_that_of_urlfrontier_does() {
+    let queue = Queue::nowhere();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let settings = queue.folder().join("config.ini");
+    std::fs::write(&settings, "# ours\nrocksdb.path = /data\nputURLs.max.inflight = 2\n").unwrap();
+    let port = free.port().to_string();
+    let args = ["serve", "-p", &port, "-c", "config.ini", "rocksdb.purge"];
+    let server = Serving::start(&mut queue.command(&args));
+    assert_eq!(server.line, format!("Started URLFrontierServer on port {port}\n"));
+    put(&mut server.client().await, vec![found(info("http://a.example/", ""))]).await;
+    let passed_over =
+        "forager: passed over, as this server has no such settings: rocksdb.path, rocksdb.purge\n".to_owned();
+    assert_eq!(server.stop(), (0, passed_over));
+    std::fs::write(&settings, "putURLs.max.inflight = many\n").unwrap();
+    let ran = queue.command(&args).output().unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(4), "{told}");
+    assert!(told.contains("putURLs.max.inflight"), "{told}");
+}
+
 #[test]
 fn a_second_one_is_told_who_has_the_queue() {
     let queue = Queue::nowhere();

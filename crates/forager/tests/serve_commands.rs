@@ -56,6 +56,28 @@ fn an_export_that_is_stopped_leaves_nothing_behind() {
     assert_eq!(server.stop(), (0, String::new()));
 }
 
+/// To clients the same URL under two keys is two records.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_url_of_several_queues_is_shown_by_its_key() {
+    let (queue, url) = (Queue::nowhere(), "http://a.example/");
+    let server = serve(&queue);
+    let mut client = server.client().await;
+    put(&mut client, vec![found(of_spider(url, "")), known(of_spider(url, "other"), 0)]).await;
+    drop(client);
+    assert_eq!(server.stop(), (0, String::new()));
+    for (key, state, verdict) in
+        [("a.example", "queued", "next at its host"), ("other", "done", "done, as a client has said")]
+    {
+        assert_eq!(texts(&rows(&queue, &["queue", "show", url, "--key", key]), "state"), [state]);
+        assert_eq!(texts(&rows(&queue, &["explain", url, "--key", key]), "verdict"), [verdict]);
+    }
+    assert_eq!(rows(&queue, &["explain", url])[0]["otherKeys"], json!(["other"]));
+    let shown = queue.command(&["queue", "show", url]).output().unwrap();
+    let told = String::from_utf8(shown.stderr).unwrap();
+    assert_eq!(told, "forager: the same URL is in other queues too; name one with --key: other\n");
+    assert_eq!(serde_json::from_slice::<Value>(&shown.stdout).unwrap()["state"], "queued");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_clients_put_is_there_for_commands() {
     let queue = Queue::nowhere();

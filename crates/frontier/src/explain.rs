@@ -41,6 +41,9 @@ pub struct Explanation {
     pub queue_length: u64,
     /// The entry; none if the URL was never seen.
     pub entry: Option<EntryView>,
+    /// Other queues of a plain collection that have an entry of the same URL, where no queue was named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_keys: Vec<String>,
 }
 
 /// A URL in its forms.

@@ -162,8 +162,14 @@ impl<S: Store> Frontier for S {
         self.transact(None, |tx, _| tx.events(from, limit)).await
     }
 
-    async fn explain(&self, collection: &str, url: &str, now: Timestamp) -> Result<Explanation> {
-        self.transact(Some(Moment::of(now)), |tx, now| engine::explain(tx, collection, url, now)).await
+    async fn explain(
+        &self,
+        collection: &str,
+        key: Option<&str>,
+        url: &str,
+        now: Timestamp,
+    ) -> Result<Explanation> {
+        self.transact(Some(Moment::of(now)), |tx, now| engine::explain(tx, collection, key, url, now)).await
     }
 
     async fn export(

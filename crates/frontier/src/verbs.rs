@@ -107,8 +107,14 @@ pub trait Frontier: Send + Sync {
     async fn plan(&self, filter: &PlanFilter, now: Timestamp) -> Result<Vec<Planned>>;
     /// Events from a position on.
     async fn events(&self, from: u64, limit: usize) -> Result<Vec<EventRow>>;
-    /// All that speaks for and against a URL, seen or never seen.
-    async fn explain(&self, collection: &str, url: &str, now: Timestamp) -> Result<Explanation>;
+    /// All that speaks for and against a URL, seen or never seen; in one queue, or wherever it is.
+    async fn explain(
+        &self,
+        collection: &str,
+        key: Option<&str>,
+        url: &str,
+        now: Timestamp,
+    ) -> Result<Explanation>;
     /// Entries with all that is known of them, to be taken elsewhere, a page at a time.
     async fn export(
         &self,

@@ -51,6 +51,10 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) collection: Option<String>,
 
+    /// The queue, where a plain collection has the URL in several [default: that of its host, or else the first]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -100,6 +104,10 @@ pub(crate) struct QueueShowArgs {
     /// The collection [default: the only one there is]
     #[arg(long, value_name = "NAME")]
     pub(crate) collection: Option<String>,
+
+    /// The queue, where a plain collection has the URL in several [default: that of its host, or else the first]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,

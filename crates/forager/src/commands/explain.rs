@@ -10,6 +10,7 @@ use forager_frontier::verbs::EntryView;
 
 use serde::Serialize;
 
+use super::host::wanted_key;
 use super::queue::collection_or_only;
 use crate::Outcome;
 use crate::cli::ExplainArgs;
@@ -23,7 +24,9 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let token = Config::load(&args.store.place.config)?.fetch.product_token();
     let (collection, explained, now) = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
-        let explanation = store::ask(store.frontier.explain(&collection, &args.url, store.now))?;
+        let key = wanted_key(store, args.key.as_deref(), Some(&collection))?;
+        let explanation =
+            store::ask(store.frontier.explain(&collection, key.as_deref(), &args.url, store.now))?;
         let explained = with_robots(store, explanation, &token)?;
         Ok((collection, explained, Moment::of(store.now)))
     })?;
@@ -79,6 +82,7 @@ fn in_words(collection: &str, explained: &Explained, now: Moment) -> Vec<String>
         ("class", it.class.as_ref().map(class).unwrap_or_default()),
         ("changes", it.evidence.as_ref().map(|it| evidence(it, now)).unwrap_or_default()),
         ("fetches", entry.map(|entry| history(entry, now)).unwrap_or_default()),
+        ("others", others(it)),
         ("found", entry.map(|entry| found(entry, now)).unwrap_or_default()),
         ("forms", forms(it)),
     ];
@@ -159,6 +163,14 @@ fn queue(it: &Explanation, now: Moment) -> Vec<String> {
         (None, Some(until)) => format!("a worker has it until {}; {wait} at its host", when(until, now)),
         (None, None) => format!("not in it; {wait} at its host"),
     }]
+}
+
+/// The other queues that have the same URL.
+fn others(it: &Explanation) -> Vec<String> {
+    it.other_keys
+        .iter()
+        .map(|key| format!("the same URL is in the queue {key:?} too: --key {key:?}"))
+        .collect()
 }
 
 fn priority(priority: &PriorityTerms, now: Moment) -> Vec<String> {

@@ -1,13 +1,14 @@
 //! `forager queue`
 
 use anyhow::bail;
+use forager_frontier::catalog::Kind;
 use forager_frontier::entry::EntryId;
 use forager_frontier::verbs::{EntryView, HostFilter, ListFilter, PlanFilter};
 
 use super::host::{shown, wanted_key};
 use crate::Outcome;
 use crate::cli::{QueueCommand, QueueHostsArgs, QueueListArgs, QueuePlanArgs, QueueShowArgs};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::store::{self, Missing, Store};
 
 const LIST_COLUMNS: &[&str] =
@@ -104,7 +105,11 @@ fn brief(entry: &EntryView) -> anyhow::Result<serde_json::Value> {
 fn show(args: &QueueShowArgs) -> anyhow::Result<Outcome> {
     let entry = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
-        match store::ask(store.frontier.entry(&collection, None, &args.url, store.now))? {
+        let key = wanted_key(store, args.key.as_deref(), Some(&collection))?;
+        if key.is_none() {
+            tell_others(store, &collection, &args.url)?;
+        }
+        match store::ask(store.frontier.entry(&collection, key.as_deref(), &args.url, store.now))? {
             Some(entry) => Ok(entry),
             None => bail!(
                 "{:?} is not in collection {collection:?}; \"forager explain\" says what would become of it",
@@ -116,6 +121,22 @@ fn show(args: &QueueShowArgs) -> anyhow::Result<Outcome> {
     output.sheet(&entry)?;
     output.flush()?;
     Ok(Outcome::Complete)
+}
+
+/// Says which other queues have the same URL, so that nobody takes one record for all there is.
+fn tell_others(store: &Store, collection: &str, url: &str) -> anyhow::Result<()> {
+    let catalog = store::ask(store.frontier.catalog())?;
+    if catalog.require_collection(collection)?.spec.kind == Kind::Planned {
+        return Ok(()); // where a URL is in one queue, that of its host
+    }
+    let keys = store::ask(store.frontier.explain(collection, None, url, store.now))?.other_keys;
+    if !keys.is_empty() {
+        output::tell(format_args!(
+            "the same URL is in other queues too; name one with --key: {}",
+            keys.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// The collection that is named, or the only one there is.

@@ -55,7 +55,7 @@ impl Report {
     pub(super) async fn order(&mut self, fetched: &Order, frontier: &Arc<Embedded>) -> anyhow::Result<()> {
         self.title("What was fetched, in which order, and why")?;
         for page in fetched.pages.iter().take(SHOWN) {
-            let explained = frontier.explain(&page.collection, &page.url, page.at).await?;
+            let explained = frontier.explain(&page.collection, None, &page.url, page.at).await?;
             self.output.text(&format!(
                 "  {:5.3}  {:4}  {:40}  {}",
                 page.priority,

@@ -228,7 +228,7 @@ pub async fn a_general_delay_is_for_whoever_hands_out_from_plain_collections(wor
     assert_eq!(nothing, Some(Nothing::Throttled { until, gate: Gate::Delay }));
     let planned = world.plan(9).await;
     assert_eq!(planned.iter().map(|planned| planned.at).collect::<Vec<_>>(), [Some(until)]);
-    let explanation = world.frontier().explain("p", "2", world.now).await.unwrap();
+    let explanation = world.frontier().explain("p", None, "2", world.now).await.unwrap();
     assert_eq!(explanation.general_delay, Some(interval("5m")));
     // One that has a delay of its own, or profiles, goes by that.
     let own = HostChange {
@@ -238,7 +238,7 @@ pub async fn a_general_delay_is_for_whoever_hands_out_from_plain_collections(wor
         only_known: true,
     };
     world.frontier().set_hosts(&[own], world.now).await.unwrap();
-    let explanation = world.frontier().explain("p", "2", world.now).await.unwrap();
+    let explanation = world.frontier().explain("p", None, "2", world.now).await.unwrap();
     assert_eq!(explanation.general_delay, None);
     world.harvest("c", Order::Fifo, "https://c.example/").await;
     world.start_seed("https://c.example/").await;
@@ -339,7 +339,7 @@ pub async fn what_clients_have_stopped_waits_and_is_explained(world: World) {
         world.configure([Change::SetActive(is_active)]).await;
         world.reopen();
         for (collection, url) in [("p", "https://k/"), ("c", "https://c.example/")] {
-            let explanation = world.frontier().explain(collection, url, world.now).await.unwrap();
+            let explanation = world.frontier().explain(collection, None, url, world.now).await.unwrap();
             assert_eq!(explanation.verdict, verdict, "{collection}, active: {is_active}");
             let is_named = explanation.would_need.iter().any(|need| need.contains("SetActive"));
             assert_eq!(is_named, !is_active, "{:?}", explanation.would_need);
@@ -543,7 +543,15 @@ pub async fn an_entry_is_found_in_one_queue(world: World) {
     for (key, state) in [("a", Some(State::Queued)), ("b", Some(State::Done)), ("c", None)] {
         let entry = world.frontier().entry("p", Some(key), url, world.now).await.unwrap();
         assert_eq!(entry.map(|entry| entry.state), state, "{key}");
+        let told = world.frontier().explain("p", Some(key), url, world.now).await.unwrap();
+        assert_eq!((told.forms.host.as_str(), told.entry.map(|entry| entry.state)), (key, state));
+        assert_eq!(told.other_keys, [""; 0], "{key}: it was named");
     }
+    put(&mut world, "p", &[item(url, "x.example", Word::Found)]).await;
+    let told = world.explain("p", url).await;
+    assert_eq!(told.forms.host, "x.example", "the key that it has by itself goes before others");
+    assert_eq!(told.other_keys, ["a", "b"]);
+    assert_eq!(world.explain("p", "never.example").await.other_keys, [""; 0]);
 }
 
 pub async fn letters_may_be_the_same_in_a_search(world: World) {

@@ -223,9 +223,9 @@ pub async fn every_order_has_its_terms(world: World) {
 
 pub async fn asking_about_what_cannot_be_is_an_error(world: World) {
     let mut world = site(world, Order::Hierarchy).await;
-    let error = world.frontier().explain("nowhere", HOME, world.now).await.unwrap_err();
+    let error = world.frontier().explain("nowhere", None, HOME, world.now).await.unwrap_err();
     assert!(matches!(error, Error::NotFound { kind: "collection", .. }), "{error}");
-    let error = world.frontier().explain("c", "mailto:x", world.now).await.unwrap_err();
+    let error = world.frontier().explain("c", None, "mailto:x", world.now).await.unwrap_err();
     assert!(error.to_string().contains("mailto:x"), "{error}");
 }
 

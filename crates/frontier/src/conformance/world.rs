@@ -281,7 +281,7 @@ impl World {
     }
 
     pub async fn explain(&mut self, collection: &str, url: &str) -> Explanation {
-        self.frontier().explain(collection, url, self.now).await.unwrap()
+        self.frontier().explain(collection, None, url, self.now).await.unwrap()
     }
 
     /// What is counted equals what a scan of everything counts.

@@ -532,12 +532,17 @@ pub(super) fn find_text<T: Tx>(
     if found.is_some() || collection.spec.kind == Kind::Planned {
         return Ok(found);
     }
-    for queue in tx.queues().into_iter().filter(|queue| tx.queue_parts(*queue).0 == collection.number) {
+    for queue in queues_of(tx, collection) {
         if let Some(entry) = tx.find(queue, identity)? {
             return Ok(Some((queue, entry)));
         }
     }
     Ok(None)
+}
+
+/// The queues of a collection, in the order of their numbers.
+pub(super) fn queues_of<T: Tx>(tx: &T, collection: &CollectionRow) -> impl Iterator<Item = QueueId> {
+    tx.queues().into_iter().filter(|queue| tx.queue_parts(*queue).0 == collection.number)
 }
 
 /// The text by which a URL is known in a collection, and its queue key; an error says why it is none.

@@ -11,7 +11,7 @@ use forager_core::sentinel::schedule::interval;
 use forager_core::time::Interval;
 use forager_core::url::{FetchUrl, Identity};
 
-use super::discover::{find_text, known_by};
+use super::discover::{find_by, find_text, known_by, queues_of};
 use super::lease::{judged_by, scope_entry, wake};
 use super::priority::signals;
 use super::read::{order_key, view};
@@ -24,20 +24,52 @@ use crate::host::{Host, InFlight};
 use crate::moment::Moment;
 
 /// All that speaks for and against a URL, seen or never seen.
-pub(crate) fn explain<T: Tx>(tx: &mut T, collection: &str, url: &str, now: Moment) -> Result<Explanation> {
+pub(crate) fn explain<T: Tx>(
+    tx: &mut T,
+    collection: &str,
+    key: Option<&str>,
+    url: &str,
+    now: Moment,
+) -> Result<Explanation> {
     settle(tx, now)?;
     wake(tx, now)?;
     let catalog = tx.catalog().clone();
     let row = catalog.require_collection(collection)?;
     let invalid = |cause: forager_core::url::UrlError| Error::Configuration(cause.to_string());
-    let (key, identity) = known_by(&catalog, row, url).map_err(invalid)?;
-    let found = find_text(tx, row, &key, &identity)?;
+    let (derived, identity) = known_by(&catalog, row, url).map_err(invalid)?;
+    let (found, other_keys) = match key {
+        Some(key) => (find_by(tx, row, key, &identity)?, Vec::new()),
+        None => find_all(tx, row, &derived, &identity)?,
+    };
     let known = found.and_then(|(queue, entry)| Some((queue, entry, tx.standing(entry)?)));
-    let subject = Subject { catalog: &catalog, row, given: url, key: &key, identity: &identity, now };
-    match known {
-        Some((queue, entry, standing)) => subject.known(tx, queue, entry, standing),
-        None => Ok(subject.unknown(tx)),
+    let key = key.unwrap_or(&derived);
+    let subject = Subject { catalog: &catalog, row, given: url, key, identity: &identity, now };
+    let explanation = match known {
+        Some((queue, entry, standing)) => subject.known(tx, queue, entry, standing)?,
+        None => subject.unknown(tx),
+    };
+    Ok(Explanation { other_keys, ..explanation })
+}
+
+/// The entry of a URL, and the keys of the other queues that have it too.
+fn find_all<T: Tx>(
+    tx: &T,
+    row: &CollectionRow,
+    derived: &str,
+    identity: &str,
+) -> Result<(Option<(QueueId, EntryId)>, Vec<String>)> {
+    let found = find_text(tx, row, derived, identity)?;
+    let Some((first, _)) = found.filter(|_| row.spec.kind == Kind::Plain) else {
+        return Ok((found, Vec::new()));
+    };
+    let mut keys = Vec::new();
+    for queue in queues_of(tx, row).filter(|queue| *queue != first) {
+        if tx.find(queue, identity)?.is_some() {
+            let (_, host) = tx.queue_parts(queue);
+            keys.push(tx.host_key(host).0.to_owned());
+        }
     }
+    Ok((found, keys))
 }
 
 struct Subject<'a> {
@@ -77,6 +109,7 @@ impl Subject<'_> {
             place_in_queue: if waits { Some(self.place_in_queue(tx, queue, entry, &standing)) } else { None },
             queue_length: tx.queue_counts(queue)[0],
             entry: view(tx, self.catalog, entry)?,
+            other_keys: Vec::new(),
         };
         self.conclude(&mut explanation, Some((&standing, &record)));
         Ok(explanation)
@@ -105,6 +138,7 @@ impl Subject<'_> {
             place_in_queue: None,
             queue_length: queue.map_or(0, |queue| tx.queue_counts(queue)[0]),
             entry: None,
+            other_keys: Vec::new(),
         };
         self.conclude(&mut explanation, None);
         explanation

@@ -133,7 +133,7 @@ impl Rehearsal<'_> {
                 shown.left_out += 1;
                 continue;
             }
-            let explained = store::ask(frontier.explain(collection, &planned.url, self.now))?;
+            let explained = store::ask(frontier.explain(collection, None, &planned.url, self.now))?;
             let why = [explained.scope.rule].into_iter().chain(explained.priority.terms).collect();
             output.row(&Rehearsed { planned, why })?;
             shown.pages += 1;

@@ -295,7 +295,7 @@ impl Caller {
     async fn look(&self, frontier: &dyn Frontier, what: u8, which: u8) -> Answer {
         let (now, name) = (self.time(), collection_name(which));
         match what % 6 {
-            0 => told(frontier.explain(name, &url(what), now).await),
+            0 => told(frontier.explain(name, None, &url(what), now).await),
             1 => {
                 let filter = PlanFilter { collection: None, host: None, limit: usize::from(which % 16) };
                 told(frontier.plan(&filter, now).await)
@@ -354,7 +354,7 @@ impl Caller {
         for name in COLLECTIONS {
             for number in (0..60).step_by(7) {
                 let mut line = format!("{name} {}: ", url(number));
-                let _ = write!(line, "{}", told(frontier.explain(name, &url(number), now).await).text);
+                let _ = write!(line, "{}", told(frontier.explain(name, None, &url(number), now).await).text);
                 lines.push(line);
             }
             lines.push(told(frontier.export(name, None, usize::MAX, now).await).text);
