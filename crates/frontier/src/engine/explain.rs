@@ -37,9 +37,13 @@ pub(crate) fn explain<T: Tx>(
     let row = catalog.require_collection(collection)?;
     let invalid = |cause: forager_core::url::UrlError| Error::Configuration(cause.to_string());
     let (derived, identity) = known_by(&catalog, row, url).map_err(invalid)?;
-    let (found, other_keys) = match key {
-        Some(key) => (find_by(tx, row, key, &identity)?, Vec::new()),
-        None => find_all(tx, row, &derived, &identity)?,
+    let found = match key {
+        Some(key) => find_by(tx, row, key, &identity)?,
+        None => find_text(tx, row, &derived, &identity)?,
+    };
+    let other_keys = match found {
+        Some((queue, _)) if key.is_none() => other_keys(tx, row, queue, &identity)?,
+        _ => Vec::new(),
     };
     let known = found.and_then(|(queue, entry)| Some((queue, entry, tx.standing(entry)?)));
     let key = key.unwrap_or(&derived);
@@ -51,25 +55,19 @@ pub(crate) fn explain<T: Tx>(
     Ok(Explanation { other_keys, ..explanation })
 }
 
-/// The entry of a URL, and the keys of the other queues that have it too.
-fn find_all<T: Tx>(
-    tx: &T,
-    row: &CollectionRow,
-    derived: &str,
-    identity: &str,
-) -> Result<(Option<(QueueId, EntryId)>, Vec<String>)> {
-    let found = find_text(tx, row, derived, identity)?;
-    let Some((first, _)) = found.filter(|_| row.spec.kind == Kind::Plain) else {
-        return Ok((found, Vec::new()));
-    };
+/// The keys of the other queues of a plain collection that have the same URL.
+fn other_keys<T: Tx>(tx: &T, row: &CollectionRow, first: QueueId, identity: &str) -> Result<Vec<String>> {
     let mut keys = Vec::new();
+    if row.spec.kind == Kind::Planned {
+        return Ok(keys);
+    }
     for queue in queues_of(tx, row).filter(|queue| *queue != first) {
         if tx.find(queue, identity)?.is_some() {
             let (_, host) = tx.queue_parts(queue);
             keys.push(tx.host_key(host).0.to_owned());
         }
     }
-    Ok((found, keys))
+    Ok(keys)
 }
 
 struct Subject<'a> {
