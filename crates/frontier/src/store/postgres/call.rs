@@ -93,7 +93,12 @@ impl Postgres {
         };
         let has_read_logs = view.loaded.events.is_some() || view.loaded.fetches.is_some();
         if view.changes.are_none() && !has_read_logs {
-            session.roll_back().await?;
+            if numbers.has_new() {
+                session.commit().await?;
+                numbers.committed(view.changes.used);
+            } else {
+                session.roll_back().await?;
+            }
             return Ok(result);
         }
         let receipt = self.receipts.take();
@@ -106,13 +111,17 @@ impl Postgres {
                 return Err(failure);
             }
             flushed => {
-                numbers.keep_unused(view.changes.used);
                 // Others wait for a connection for the same reason, if it is lost.
                 drop(session);
-                match flushed {
-                    Ok(is_news) => is_news,
-                    Err(_) if self.is_committed(&receipt).await? => true,
-                    Err(_) => return Err(Failure::Unsure),
+                if let Ok(is_news) = flushed {
+                    numbers.committed(view.changes.used);
+                    is_news
+                } else {
+                    numbers.forget();
+                    if !self.is_committed(&receipt).await? {
+                        return Err(Failure::Unsure);
+                    }
+                    true
                 }
             }
         };

@@ -36,15 +36,25 @@ impl Numbered {
 /// How many numbers of each kind are needed.
 pub(super) type Needed = [usize; Numbered::ALL.len()];
 
-/// Numbers that one call has set aside; what it does not use goes back.
+/// Numbers for one call, and what becomes of those that it does not use.
+///
+/// A server that crashes may forget that it gave out a number, unless a transaction that came after was committed, and give it
+/// to somebody else. So new numbers are kept for later calls only once theirs is committed; until then they are good for this
+/// call alone, which cannot be committed without them.
 pub(super) struct Taken<'a> {
-    pub(super) pools: &'a [Mutex<VecDeque<i64>>; Numbered::ALL.len()],
+    pools: &'a [Mutex<VecDeque<i64>>; Numbered::ALL.len()],
     pub(super) numbers: [Vec<i64>; Numbered::ALL.len()],
+    /// Those that go back to the pools: they were there before, or are committed and not used.
+    kept: [Vec<i64>; Numbered::ALL.len()],
+    /// New ones that this call does not need.
+    spare: [Vec<i64>; Numbered::ALL.len()],
+    has_new: bool,
 }
 
 impl<'a> Taken<'a> {
     pub(super) fn new(pools: &'a [Mutex<VecDeque<i64>>; Numbered::ALL.len()]) -> Self {
-        Self { pools, numbers: Default::default() }
+        let [numbers, kept, spare] = Default::default();
+        Self { pools, numbers, kept, spare, has_new: false }
     }
 
     /// How many of those that are needed it has not yet.
@@ -56,32 +66,48 @@ impl<'a> Taken<'a> {
         missing
     }
 
+    /// Whether it has some that are of no use to others before it is committed.
+    pub(super) fn has_new(&self) -> bool {
+        self.has_new
+    }
+
     /// Takes up to so many from what this process has set aside; says how many.
-    pub(super) fn take(&mut self, kind: Numbered, count: usize) -> usize {
+    fn take(&mut self, kind: Numbered, count: usize) -> usize {
         let mut pool = self.pools[kind as usize].lock().unwrap_or_else(PoisonError::into_inner);
         let count = count.min(pool.len());
-        self.numbers[kind as usize].extend(pool.drain(..count));
+        let taken: Vec<i64> = pool.drain(..count).collect();
+        self.kept[kind as usize].extend(&taken);
+        self.numbers[kind as usize].extend(taken);
         count
     }
 
-    /// Takes so many of new numbers, and sets the others aside.
-    pub(super) fn add(&mut self, kind: Numbered, mut numbers: Vec<i64>, count: usize) {
+    /// Takes so many of new numbers; the others are for later calls.
+    fn add(&mut self, kind: Numbered, mut numbers: Vec<i64>, count: usize) {
         let others = numbers.split_off(count.min(numbers.len()));
         self.numbers[kind as usize].extend(numbers);
-        self.pools[kind as usize].lock().unwrap_or_else(PoisonError::into_inner).extend(others);
+        self.spare[kind as usize].extend(others);
+        self.has_new = true;
     }
 
-    /// Gives back all but the first ones, which are used now.
-    pub(super) fn keep_unused(&mut self, used: Needed) {
-        for (numbers, used) in self.numbers.iter_mut().zip(used) {
-            numbers.drain(..used.min(numbers.len()));
+    /// The call is committed, and has used the first ones.
+    pub(super) fn committed(&mut self, used: Needed) {
+        for (kind, used) in used.into_iter().enumerate() {
+            let mut unused = std::mem::take(&mut self.numbers[kind]);
+            unused.drain(..used.min(unused.len()));
+            unused.append(&mut self.spare[kind]);
+            self.kept[kind] = unused;
         }
+    }
+
+    /// Nobody knows whether the call is committed: none of them is used again.
+    pub(super) fn forget(&mut self) {
+        self.kept = Default::default();
     }
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        for (pool, numbers) in self.pools.iter().zip(&mut self.numbers) {
+        for (pool, numbers) in self.pools.iter().zip(&mut self.kept) {
             let mut pool = pool.lock().unwrap_or_else(PoisonError::into_inner);
             for number in numbers.drain(..).rev() {
                 pool.push_front(number);
@@ -121,5 +147,38 @@ impl Postgres {
             taken.add(kind, numbers, missing);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that has taken 1 and 2, which were set aside, and of 8 and 9, which are new, the first.
+    fn taken(pools: &[Mutex<VecDeque<i64>>; Numbered::ALL.len()]) -> Taken<'_> {
+        let mut taken = Taken::new(pools);
+        assert_eq!(taken.take(Numbered::Entry, 2), 2);
+        taken.add(Numbered::Entry, vec![8, 9], 1);
+        assert_eq!(taken.numbers[0], [1, 2, 8]);
+        taken
+    }
+
+    #[test]
+    fn new_numbers_are_kept_once_they_are_committed() {
+        type End = fn(&mut Taken<'_>);
+        let cases: [(&str, End, &[i64]); 4] = [
+            ("it is given up", |_| {}, &[1, 2, 3]),
+            ("it is committed, and has used one", |taken| taken.committed([1, 0, 0, 0]), &[2, 8, 9, 3]),
+            ("it is committed, and has used all", |taken| taken.committed([3, 0, 0, 0]), &[9, 3]),
+            ("nobody knows", |taken| taken.forget(), &[3]),
+        ];
+        for (name, end, want) in cases {
+            let pools: [Mutex<VecDeque<i64>>; Numbered::ALL.len()] = Default::default();
+            pools[0].lock().unwrap().extend([1, 2, 3]);
+            let mut taken = taken(&pools);
+            end(&mut taken);
+            drop(taken);
+            assert_eq!(*pools[0].lock().unwrap(), want, "{name}");
+        }
     }
 }
