@@ -55,6 +55,10 @@ fn it_shows_what_it_did_and_why_and_leaves_nothing_behind() {
     check_order(order);
     assert!(skipped.contains("trap: session id") && skipped.contains("not in scope host"), "{skipped}");
     check_changes(changes);
+    // Each site is begun at its home page, which all of its pages link to later.
+    let fifo = policies.lines().find_map(|line| line.strip_prefix("  fifo ")).unwrap();
+    let is_home = |url: &str| url.ends_with('/') && url.matches('/').count() == 1;
+    assert!(fifo.split_whitespace().all(is_home), "{fifo}");
     for order in ["hierarchy", "linked", "fifo", "score", "services", "risk"] {
         let line = policies.lines().find(|line| line.starts_with(&format!("  {order} ")));
         let first =

@@ -157,8 +157,11 @@ impl Report {
             let links = fetched.sighted(&page.url).pages;
             u32::from(effective(Mode::Linked, best.unwrap_or(Priority::ZERO), links).thousandths())
         };
-        let by_arrival =
-            |page: &PageLine| u32::MAX - u32::try_from(fetched.sighted(&page.url).place).unwrap_or(u32::MAX);
+        // Pages to start from came first, wherever links to them were found later.
+        let by_arrival = |page: &PageLine| {
+            let place = if page.depth == 0 { 0 } else { fetched.sighted(&page.url).place };
+            u32::MAX - u32::try_from(place).unwrap_or(u32::MAX)
+        };
         let by_score = |url: &FetchUrl, page: &PageLine| {
             let is_hub = classifier.classify(url, None).node_type == NodeType::Hub;
             u32::from(score(&never_visited(page, is_hub), page.at).score)
