@@ -5,11 +5,9 @@
 
 use core::fmt;
 
-use jiff::civil::DateTime;
-use jiff::fmt::rfc2822;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, civil::Date};
+use jiff::Timestamp;
 
+use crate::dates;
 use crate::links::RobotsMeta;
 
 /// How much is read of one header or element, and how many of them.
@@ -194,35 +192,13 @@ fn addressed(item: &str) -> Option<(&str, &str)> {
     (!is_directive).then_some((name, rest.trim()))
 }
 
-/// The time of `unavailable_after: …`, in the forms that are written: RFC 3339, RFC 2822 and the
-/// older `25 Jun 2010 15:00:00 PST`; a date alone means its beginning, a time without zone UTC.
+/// The time of `unavailable_after: …`.
 fn unavailable_after(item: &str) -> Option<Timestamp> {
     let (name, value) = item.split_once(':')?;
     if !name.trim().eq_ignore_ascii_case("unavailable_after") {
         return None;
     }
-    let value = value.trim();
-    let parsed = value.parse::<Timestamp>().ok();
-    let parsed = parsed.or_else(|| rfc2822::DateTimeParser::new().parse_timestamp(value).ok());
-    parsed.or_else(|| in_utc(value)).or_else(|| httpdate_of(value)).or_else(|| in_words(value))
-}
-
-fn in_utc(value: &str) -> Option<Timestamp> {
-    let moment = value.parse::<DateTime>().ok();
-    let moment = moment.or_else(|| value.parse::<Date>().ok().map(|day| day.at(0, 0, 0, 0)))?;
-    moment.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
-}
-
-fn httpdate_of(value: &str) -> Option<Timestamp> {
-    Timestamp::try_from(httpdate::parse_http_date(value).ok()?).ok()
-}
-
-/// `25-Aug-2011 15:00:00 EST` and `25 Jun 2010 15:00:00 PST`.
-fn in_words(value: &str) -> Option<Timestamp> {
-    let mended = value.replacen('-', " ", 2);
-    let parser = rfc2822::DateTimeParser::new();
-    let with_zone = |text: &str| parser.parse_timestamp(text).ok();
-    with_zone(&mended).or_else(|| with_zone(&format!("{mended} GMT")))
+    dates::read(value)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! who call; what comes from outside is bounded here, where it comes in.
 
 pub mod address;
+mod dates;
 pub mod difference;
 pub mod directives;
 pub mod dns;

@@ -172,6 +172,13 @@ fn a_crawl_ends_when_its_time_is_over() {
 }
 
 #[test]
+fn nobody_waits_for_a_slow_host_when_the_time_of_a_crawl_is_over() {
+    let site = plain_host("a.test", 3).robots("User-agent: *\nCrawl-delay: 3600\n");
+    let ran = Field::new(Site::new().host(site)).crawl("a.test", &["--time", "1s"]);
+    assert_eq!(ran.status, 15, "{ran:?}");
+}
+
+#[test]
 fn a_crawl_that_is_done_starts_anew() {
     let field = Field::new(Site::new().host(plain_host("a.test", 3)));
     for round in 1..=2 {

@@ -245,7 +245,7 @@ fn a_start_that_cannot_be_reached_is_told_at_once_and_counted() {
     let reasons: Vec<&str> = told.lines().filter(|line| line.contains("cannot be connected to")).collect();
     assert_eq!(reasons.len(), 1, "once for a host: {told}");
     assert!(reasons[0].starts_with(&format!("forager: {}", field.url(HOST, "/"))), "{told}");
-    assert!(reasons[0].contains("; it is tried again at "), "{told}");
+    assert!(reasons[0].contains("; it is not tried again before "), "{told}");
     let line = told.lines().find(|line| line.contains("2 errors, ")).unwrap();
     assert!(line.contains("bound by a.test: nothing is due for "), "{told}");
     assert!(line.contains("; about 1m ") || line.contains("; about 2m "), "{told}");

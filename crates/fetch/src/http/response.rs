@@ -11,6 +11,8 @@ use bytes::Bytes;
 use forager_core::time::Interval;
 use jiff::Timestamp;
 
+use crate::dates;
+
 /// The longest wait that [`Response::retry_after`] gives, whatever the server says: 30 days.
 pub const RETRY_AFTER_MAX: Interval = Interval::hours(720);
 
@@ -129,8 +131,9 @@ fn retry_after(text: &str, now: Timestamp) -> Option<Interval> {
         // More digits than any number has are a long time all the same.
         text.parse::<f64>().ok()?
     } else {
-        // Not as our own instants: some servers mean forever, and write the last second of 9999.
-        let at = httpdate::parse_http_date(text).ok()?;
+        // Some servers mean forever, and write the last second of 9999, which is later than any instant of ours.
+        let by_http = httpdate::parse_http_date(text).ok();
+        let at = by_http.or_else(|| Some(dates::read(text)?.into()))?;
         at.duration_since(now.into()).unwrap_or_default().as_secs_f64().ceil()
     };
     Some(Interval::from_secs_f64(seconds).min(RETRY_AFTER_MAX))
@@ -152,7 +155,7 @@ mod tests {
     #[test]
     fn both_forms_of_retry_after_are_read() {
         let now: Timestamp = "2024-06-15T08:00:00Z".parse().unwrap();
-        let cases: [(&str, Option<f64>); 16] = [
+        let cases: [(&str, Option<f64>); 19] = [
             ("120", Some(120.0)),
             (" 5 ", Some(5.0)),
             ("0", Some(0.0)),
@@ -162,6 +165,9 @@ mod tests {
             ("Sat, 15 Jun 2024 08:01:30 GMT", Some(90.0)),
             ("Saturday, 15-Jun-24 08:01:30 GMT", Some(90.0)),
             ("Sat Jun 15 08:01:30 2024", Some(90.0)),
+            ("Mon, 15 Jun 2024 08:01:30 GMT", Some(90.0)),
+            ("Sat, 15 Jun 2024 10:01:30 +0200", Some(90.0)),
+            ("2024-06-15T08:01:30Z", Some(90.0)),
             ("Sat, 15 Jun 2024 07:00:00 GMT", Some(0.0)),
             ("Fri, 31 Dec 9999 23:59:59 GMT", Some(2_592_000.0)),
             ("", None),

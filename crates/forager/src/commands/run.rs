@@ -98,7 +98,7 @@ async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl
             Ok(crawl)
         }
         Err(cause) => {
-            let message = format!("{cause:#}\ngoing on with the configuration as it was before");
+            let message = format!("{cause:#}; going on with the configuration as it was before");
             journal::tell(Level::Warn, Event::Reload, &message, &json!({"kept": true}));
             open(args, config.clone()).await
         }

@@ -325,7 +325,7 @@ impl View {
         let Ok(url) = FetchUrl::parse(&page.url) else { return };
         if self.unreachable.len() < NAMED && self.unreachable.insert(url.host_key().to_owned()) {
             let next = match (page.outcome, page.due) {
-                (Some(Outcome::Again), Some(due)) => format!("; it is tried again at {due}"),
+                (Some(Outcome::Again), Some(due)) => format!("; it is not tried again before {due}"),
                 _ => String::new(),
             };
             output::tell(format_args!("{}: {error}{next}", page.url));

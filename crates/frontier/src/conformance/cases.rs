@@ -266,6 +266,7 @@ macro_rules! conformance_suite {
                 a_job_ends_after_so_many_pages,
                 a_job_ends_after_so_many_bytes,
                 a_job_ends_after_so_long,
+                whoever_waits_for_a_job_is_told_when_its_time_is_over,
                 time_at_which_nobody_works_does_not_count,
                 a_job_that_ends_by_itself_says_so_too,
                 a_paused_job_hands_out_nothing_until_it_is_resumed,

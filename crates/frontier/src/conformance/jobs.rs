@@ -7,7 +7,7 @@ use super::world::*;
 use crate::catalog::{Change, CollectionSpec, Job, Kind, Limits};
 use crate::entry::State;
 use crate::error::Error;
-use crate::verbs::{Action::*, Event, JobState, JobView, NewJob, Nothing, Steer, Target};
+use crate::verbs::{Action::*, Event, JobState, JobView, NewJob, Nothing, Report, Steer, Target};
 
 const HOME: &str = "https://a.example/";
 
@@ -137,6 +137,26 @@ pub async fn a_job_ends_after_so_long(mut world: World) {
     assert_eq!(the_job(&mut world).await.state, JobState::Running, "one is still under way");
     world.complete(ok(leased.token, "x")).await;
     assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Finished, 1));
+}
+
+/// What a host asks for may be long after that: nobody has to wait for it.
+pub async fn whoever_waits_for_a_job_is_told_when_its_time_is_over(mut world: World) {
+    let start = world.moment();
+    let until_over = Some(start.after(interval("1h")));
+    let waits = |nothing: Option<Nothing>| match nothing {
+        Some(Nothing::Throttled { until, .. } | Nothing::NotDue { until }) => Some(until),
+        Some(Nothing::Blocked { until }) => until,
+        Some(Nothing::Empty) | None => None,
+    };
+    started(&mut world, Limits { time: Some(interval("1h")), ..Limits::default() }).await;
+    let leased = world.lease_one().await;
+    let asked = Report { retry_after: Some(interval("3h")), ..answered(leased.token, 503) };
+    world.complete(asked).await;
+    let answer = world.ask(&up_to(9)).await;
+    assert_eq!(waits(answer.nothing), until_over, "its host wants to be left alone for longer");
+    world.pass("1h");
+    assert_eq!(world.ask(&up_to(9)).await.nothing, Some(Nothing::Empty));
+    assert_eq!(the_job(&mut world).await.state, JobState::Finished);
 }
 
 pub async fn time_at_which_nobody_works_does_not_count(mut world: World) {

@@ -56,7 +56,7 @@ pub(crate) fn lease<T: Tx>(tx: &mut T, request: &LeaseRequest, now: Moment) -> R
     let nothing = match leased.is_empty() {
         false => None,
         true if looks == 0 => Some(Nothing::NotDue { until: now }),
-        true => Some(nothing(tx, &wanted, &eligible.shut)),
+        true => Some(nothing(tx, &wanted, &eligible.shut, eligible.ends)),
     };
     jobs::note_ends(tx, now)?;
     Ok(LeaseAnswer { leased, nothing })
@@ -83,11 +83,13 @@ struct Eligible {
     open: Vec<CollectionId>,
     /// Those that a person or a client has stopped.
     shut: Vec<CollectionId>,
+    /// When the time of the first of those is over that hand out.
+    ends: Option<Moment>,
 }
 
 impl Eligible {
     fn of<T: Tx>(tx: &T, catalog: &Catalog, request: &LeaseRequest, now: Moment) -> Result<Self> {
-        let mut eligible = Self { open: Vec::new(), shut: Vec::new() };
+        let mut eligible = Self { open: Vec::new(), shut: Vec::new(), ends: None };
         let is_active = catalog.rows().overall.is_active;
         let mut sort = |row: &CollectionRow| {
             let steering = row.spec.job.map_or(Steering::Running, |job| job.steering);
@@ -95,6 +97,8 @@ impl Eligible {
                 eligible.shut.push(row.number);
             } else if steering == Steering::Running && remaining(tx, row, now) > 0 {
                 eligible.open.push(row.number);
+                let end = row.spec.job.and_then(|job| job.time_ends());
+                eligible.ends = eligible.ends.into_iter().chain(end).min();
             }
         };
         match &request.collection {
@@ -355,10 +359,10 @@ pub(super) fn seed_text(catalog: &Catalog, standing: &Standing) -> Option<String
 }
 
 /// Why there is nothing to hand out, and when to ask again.
-fn nothing<T: Tx>(tx: &T, wanted: &Wanted, shut: &[CollectionId]) -> Nothing {
+fn nothing<T: Tx>(tx: &T, wanted: &Wanted, shut: &[CollectionId], ends: Option<Moment>) -> Nothing {
     let outlook = tx.outlook(wanted);
     let soonest = |at: Moment| {
-        let others = [outlook.first_due, outlook.first_expiry];
+        let others = [outlook.first_due, outlook.first_expiry, ends];
         others.into_iter().flatten().fold(at, Moment::min)
     };
     match (outlook.first_open, outlook.first_due, outlook.first_expiry) {
@@ -367,7 +371,7 @@ fn nothing<T: Tx>(tx: &T, wanted: &Wanted, shut: &[CollectionId]) -> Nothing {
             Some(gate) => Nothing::Throttled { until: soonest(at), gate },
         },
         (_, Some(due), _) if due < Moment::NEVER => Nothing::NotDue { until: soonest(due) },
-        (_, _, Some(expiry)) => Nothing::Blocked { until: Some(expiry) },
+        (_, _, Some(expiry)) => Nothing::Blocked { until: Some(soonest(expiry)) },
         (Some(_), ..) | (_, Some(_), _) => Nothing::Blocked { until: None },
         (None, None, None) => {
             let waits = |collection: &CollectionId| tx.counts(*collection)[0] > 0;
