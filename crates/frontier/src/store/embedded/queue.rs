@@ -155,7 +155,9 @@ impl Queue {
 
     /// Some number for which has to be read what is changed when an entry comes in, as far as a step.
     pub(super) fn end(&self, step: u8) -> usize {
-        let Some(order) = &self.order else { return self.waiting.as_slice().last().map_or(0, number) };
+        let Some(order) = &self.order else {
+            return self.waiting.as_slice().last().copied().map_or(0, number);
+        };
         if step == 0 {
             return self.ready as usize;
         }
@@ -166,7 +168,7 @@ impl Queue {
         // What comes in goes to the end of its heap, and is compared with the one that stands above that place.
         let heap = bucket.by_due.as_slice();
         let above = heap.get(heap.len().saturating_sub(1) / 2);
-        [heap.last(), above].into_iter().flatten().map(number).sum()
+        [heap.last(), above].into_iter().flatten().copied().map(number).sum()
     }
 
     /// Takes in an entry whose slot says that it is ready.
@@ -361,7 +363,7 @@ impl Order {
     }
 }
 
-fn number(Reverse(element): &Reverse<Timed>) -> usize {
+fn number(Reverse(element): Reverse<Timed>) -> usize {
     element.number() as usize
 }
 
