@@ -58,6 +58,15 @@ pub(crate) struct NewEntry<'a> {
     pub(crate) record: Record,
 }
 
+/// Where an entry is to be looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sought {
+    /// Its queue, if there is one.
+    pub(crate) queue: Option<QueueId>,
+    /// What the store looks for it by within that queue, if it has something like that.
+    pub(crate) mark: u64,
+}
+
 /// Which queues a call is about.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
@@ -124,6 +133,28 @@ pub(crate) trait Tx {
     fn look_ahead(&self, _collection: CollectionId, _wanted: &[(&str, &str)]) -> bool {
         true
     }
+    /// How many entries are best sought at a time.
+    const TOGETHER: usize = usize::MAX;
+
+    /// Where entries of a collection are to be looked for, by (queue key, identity); none if the call has to run again, as with
+    /// [`look_ahead`](Tx::look_ahead), which it stands for. What is not there may be added meanwhile.
+    fn seek(&self, collection: CollectionId, wanted: &[(&str, &str)]) -> Option<Vec<Sought>> {
+        let sought = |(key, _): &(&str, &str)| Sought { queue: self.find_queue(collection, key), mark: 0 };
+        self.look_ahead(collection, wanted).then(|| wanted.iter().map(sought).collect())
+    }
+    /// The same for an entry of a queue.
+    fn sought_in(&self, queue: QueueId, _identity: &str) -> Sought {
+        Sought { queue: Some(queue), mark: 0 }
+    }
+    /// The entry that is known by `identity`, where it was sought.
+    fn find_sought(&self, sought: &Sought, identity: &str) -> Result<Option<EntryId>> {
+        sought.queue.map_or(Ok(None), |queue| self.find(queue, identity))
+    }
+    /// Adds an entry that is not where it was sought.
+    fn insert_sought(&mut self, new: NewEntry<'_>, _sought: &Sought) -> EntryId {
+        self.insert(new)
+    }
+
     /// The entry that is known by `identity` in a queue.
     fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>>;
     /// Where an entry stands; none if it was removed.

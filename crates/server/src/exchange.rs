@@ -190,8 +190,15 @@ impl<E: Exchange> Stream for Answers<E> {
             // The next call is under way before the acknowledgements of the last are sent.
             this.read(cx);
             let is_new = this.writing.is_none() && this.gathered.len() > 0;
+            let is_long = is_new && this.gathered.load().takes_long();
             this.write();
             this.count();
+            if is_long {
+                // The call waits for this thread, on which no other can take it over. It goes first, and whoever has time
+                // goes on with the stream: else what arrives meanwhile would be read before, and not beside it.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             if came.is_ready() || is_new || this.ready.len() > 0 {
                 continue;
             }

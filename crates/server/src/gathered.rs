@@ -21,6 +21,9 @@ const LEAST_STATUS: u16 = 100;
 /// Where it tells which pages led to a URL; the last one links to it.
 const PATH: &str = "url.path";
 
+/// A call for so many items takes longer than it takes to wake another thread.
+const LONG_CALL: usize = 100;
+
 /// How much has arrived and waits to be acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
@@ -33,6 +36,11 @@ impl Load {
     /// Whether one more message may come in, where there may be so many of them.
     pub(crate) fn has_room(self, messages: usize) -> bool {
         self.messages < messages && self.items < MAX_ITEMS_IN_FLIGHT && self.bytes < MAX_BYTES_IN_FLIGHT
+    }
+
+    /// Whether the queue is busy with it for so long that reading on meanwhile is worth another thread.
+    pub(crate) fn takes_long(self) -> bool {
+        self.items >= LONG_CALL
     }
 
     /// Whether one more may, where other streams hold so many bytes. Where all of them hold too much, one that holds
@@ -67,6 +75,8 @@ pub(crate) struct Gathered {
     bytes: usize,
     /// How many items were found on a page.
     pub(crate) found: u64,
+    /// How many the first collection that is asked may have.
+    expected: usize,
 }
 
 /// Whether the queue is asked of an item.
@@ -104,6 +114,17 @@ impl Gathered {
         self.messages.push(Message { id, items: 0 });
     }
 
+    /// So many items follow, most likely of the collection that is asked already.
+    pub(crate) fn expect(&mut self, items: usize) {
+        let items = items.min(MAX_ITEMS_IN_FLIGHT); // those of a batch that says nothing are none in the end
+        self.asked.reserve(items);
+        if let Some(put) = self.puts.last_mut() {
+            put.items.reserve(items);
+        } else {
+            self.expected = items;
+        }
+    }
+
     /// An item of the last message.
     pub(crate) fn item(&mut self, info: UrlInfo, word: Word) {
         self.found += u64::from(word == Word::Found);
@@ -138,7 +159,8 @@ impl Gathered {
                 return None;
             }
             self.bytes += crawl.len();
-            self.puts.push(Put { collection: crawl.to_owned(), items: Vec::new() });
+            let items = Vec::with_capacity(std::mem::take(&mut self.expected));
+            self.puts.push(Put { collection: crawl.to_owned(), items });
         }
         let key = Some(info.key).filter(|key| !key.is_empty());
         let told = metadata::first(&info.metadata, STATUS);

@@ -47,6 +47,7 @@ impl Exchange for Batches {
     fn gather(message: DiscoveredBatch, gathered: &mut Gathered) {
         let is_named = message.id.len() <= MAX_ID_BYTES;
         gathered.message(message.id);
+        gathered.expect(message.items.len());
         for info in message.items {
             gathered.item(if is_named { info } else { UrlInfo::default() }, Word::Found);
         }

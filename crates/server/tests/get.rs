@@ -4,11 +4,22 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::*;
+use forager_server::proto::url_frontier_client::UrlFrontierClient;
 use forager_server::proto::{
     Active, BlockQueueParams, GetParams, QueueDelayParams, QueueWithinCrawlParams, UrlInfo, UrlItem,
 };
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tonic::Streaming;
+use tonic::transport::Channel;
+
+/// For how long something may take that should not take long.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 on_every_store![
     an_empty_queue_answers_at_once,
@@ -30,6 +41,7 @@ on_every_store![
     two_who_ask_at_once_get_different_urls,
     what_is_set_during_a_hand_out_leaves_it_as_it_is,
     a_queue_that_is_deleted_during_a_hand_out_stays_deleted,
+    a_hand_out_whose_connection_breaks_was_the_turn_of_its_queues,
 ];
 
 fn many(key: &str, count: u32) -> Vec<UrlItem> {
@@ -288,17 +300,25 @@ async fn two_who_ask_at_once_get_different_urls(mut world: World) {
     assert_eq!(world.stats("", "").await.in_process as usize, count);
 }
 
-/// Queues `k0` to `k399` with two URLs each, of which one is on its way to a client that has read no more than one: all
-/// of them are more than the transport takes at once.
-async fn under_way(world: &mut World) -> Streaming<UrlInfo> {
-    let long = "x".repeat(1000);
+/// Queues `k0` to `k399` with two URLs each. One of each are 4 MB, more than the transport takes at once.
+async fn fill(world: &mut World) {
+    let long = "x".repeat(10_000);
     for queue in 0..400 {
         let urls = (0..2).map(|n| found(placed(&format!("{n} {long}"), &format!("k{queue}"), "")));
         world.good(urls.collect()).await;
     }
-    let mut answers = world.client.get_ur_ls(any(1, 0)).await.unwrap().into_inner();
+}
+
+/// One URL of each queue, on its way to a client that has read no more than one.
+async fn on_the_way(client: &mut UrlFrontierClient<Channel>) -> Streaming<UrlInfo> {
+    let mut answers = client.get_ur_ls(any(1, 0)).await.unwrap().into_inner();
     answers.message().await.unwrap().unwrap();
     answers
+}
+
+async fn under_way(world: &mut World) -> Streaming<UrlInfo> {
+    fill(world).await;
+    on_the_way(&mut world.client).await
 }
 
 async fn rest_of(mut answers: Streaming<UrlInfo>) -> Vec<String> {
@@ -338,4 +358,75 @@ async fn a_queue_that_is_deleted_during_a_hand_out_stays_deleted(mut world: Worl
     assert_eq!((all.size, all.in_process, all.number_of_queues), (798, 399, 399));
     world.good(vec![found(placed("new", "k399", ""))]).await;
     assert_eq!(world.get(keyed("k399", 1)).await, ["new"], "made anew, it is served at once");
+}
+
+/// How a connection breaks.
+#[derive(Clone, Copy, Debug)]
+enum Break {
+    /// The other side is gone, and what is still sent to it comes back as an error.
+    Reset,
+    /// What comes in is no HTTP any more.
+    Noise,
+}
+
+/// A client whose connection breaks as soon as it is told to; the client itself is still there then.
+async fn fragile(world: &World, how: Break) -> (UrlFrontierClient<Channel>, oneshot::Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = world.address.strip_prefix("http://").unwrap().to_owned();
+    let (break_it, told) = oneshot::channel();
+    tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let mut server = TcpStream::connect(server).await.unwrap();
+        tokio::select! {
+            _ = copy_bidirectional(&mut client, &mut server) => {}
+            _ = told => {}
+        }
+        match how {
+            Break::Reset => server.set_zero_linger().unwrap(), // when it is dropped, which is now
+            Break::Noise => {
+                server.write_all(&[0xff; 64]).await.unwrap();
+                let mut rest = Vec::new();
+                let _ = server.read_to_end(&mut rest).await; // until the server has had enough
+            }
+        }
+    });
+    (UrlFrontierClient::connect(address).await.unwrap(), break_it)
+}
+
+async fn a_hand_out_whose_connection_breaks_was_the_turn_of_its_queues(mut world: World) {
+    fill(&mut world).await;
+    for how in [Break::Reset, Break::Noise] {
+        let (mut client, break_it) = fragile(&world, how).await;
+        let answers = on_the_way(&mut client).await;
+        assert_eq!(world.stats("", "").await.in_process, 400, "{how:?}");
+        break_it.send(()).unwrap();
+        let broken = async {
+            while world.stats("", "").await.in_process == 400 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, broken).await.expect("what could not be sent is given back");
+        assert!(timeout(PATIENCE, failed(answers)).await.expect("it hears of it"), "{how:?}");
+        assert_eq!(world.get(any(2, 0)).await, [""; 0], "{how:?}: every queue has had its turn, sent or not");
+        for key in ["k0", "k399"] {
+            assert_eq!(world.get(keyed(key, 2)).await, [""; 0], "{how:?}: {key} too");
+        }
+        world.pass(31);
+        assert_eq!(world.get(any(1, 0)).await.len(), 400, "{how:?}: all of them are served again");
+        world.pass(31);
+    }
+    world.stop();
+    timeout(PATIENCE, world.ended()).await.expect("nothing is left that could keep it from ending");
+}
+
+/// Whether answers end with an error.
+async fn failed(mut answers: Streaming<UrlInfo>) -> bool {
+    loop {
+        match answers.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => return false,
+            Err(_) => return true,
+        }
+    }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use forager_core::url::MAX_URL_BYTES;
 
 use super::discover::{Finds, fresh};
-use super::{NewEntry, Tx};
+use super::{NewEntry, Sought, Tx};
 use crate::catalog::CollectionRow;
-use crate::entry::{EntryId, How, Origin, QueueId, Record, Standing, State};
+use crate::entry::{EntryId, How, Origin, Record, Standing, State};
 use crate::error::Result;
 use crate::moment::Moment;
 use crate::verbs::{Action, Discovery, Item, Link, Word, derived_key};
@@ -22,8 +22,7 @@ pub(super) fn take_in<T: Tx>(
     now: Moment,
     answers: &mut Vec<Discovery>,
 ) -> Result<()> {
-    let told: Vec<Told<'_>> = finds.links.iter().map(Told::from).collect();
-    take(tx, finds.collection, &told, now, answers)
+    take(tx, finds.collection, finds.links, now, answers)
 }
 
 /// Takes in what a client says.
@@ -34,8 +33,7 @@ pub(super) fn put<T: Tx>(
     now: Moment,
     answers: &mut Vec<Discovery>,
 ) -> Result<()> {
-    let told: Vec<Told<'_>> = items.iter().map(Told::from).collect();
-    take(tx, collection, &told, now, answers)
+    take(tx, collection, items, now, answers)
 }
 
 /// What is said of a URL.
@@ -65,24 +63,30 @@ impl<'a> From<&'a Item> for Told<'a> {
     }
 }
 
-fn take<T: Tx>(
+fn take<'a, T: Tx, S>(
     tx: &mut T,
     collection: &CollectionRow,
-    told: &[Told<'_>],
+    said: &'a [S],
     now: Moment,
     answers: &mut Vec<Discovery>,
-) -> Result<()> {
-    let wanted: Vec<(&str, &str)> = told.iter().map(|told| (told.key, told.url)).collect();
-    if !tx.look_ahead(collection.number, &wanted) {
-        return Ok(());
-    }
+) -> Result<()>
+where
+    Told<'a>: From<&'a S>,
+{
     let rules = Rules::new();
-    for told in told {
-        let (action, rule) = match problem(told) {
-            Some(problem) => (Action::Invalid, problem.into()),
-            None => rules.of(take_one(tx, collection, told, now)?),
-        };
-        answers.push(Discovery { action, rule });
+    for said in said.chunks(T::TOGETHER) {
+        let told: Vec<Told<'_>> = said.iter().map(Told::from).collect();
+        let wanted: Vec<(&str, &str)> = told.iter().map(|told| (told.key, told.url)).collect();
+        let Some(sought) = tx.seek(collection.number, &wanted) else { return Ok(()) };
+        let mut done = Vec::with_capacity(told.len());
+        for (told, sought) in told.iter().zip(&sought) {
+            done.push(match problem(told) {
+                Some(problem) => Err(problem),
+                None => Ok(take_one(tx, collection, told, sought, now)?),
+            });
+        }
+        // Not one by one: who shares words has to wait until all that was written before has gone to memory.
+        answers.extend(done.into_iter().map(|done| rules.answer(done)));
     }
     Ok(())
 }
@@ -100,21 +104,35 @@ fn problem(told: &Told<'_>) -> Option<&'static str> {
     (is_long || told.url.len() > MAX_URL_BYTES).then_some("the URL or its queue key is too long")
 }
 
-fn take_one<T: Tx>(tx: &mut T, collection: &CollectionRow, told: &Told<'_>, now: Moment) -> Result<Action> {
-    let queue = tx.find_queue(collection.number, told.key);
-    let known = queue.map(|queue| tx.find(queue, told.url)).transpose()?.flatten();
-    match known {
+fn take_one<T: Tx>(
+    tx: &mut T,
+    collection: &CollectionRow,
+    told: &Told<'_>,
+    sought: &Sought,
+    now: Moment,
+) -> Result<Action> {
+    let made: Sought;
+    let sought = if sought.queue.is_some() {
+        sought
+    } else {
+        // One that came before may have made it.
+        let queue = tx.find_queue(collection.number, told.key);
+        let queue = queue.unwrap_or_else(|| tx.queue(collection.number, told.key, true));
+        made = tx.sought_in(queue, told.url);
+        &made
+    };
+    match tx.find_sought(sought, told.url)? {
         Some(_) if told.word == Word::Found => Ok(Action::Kept),
         Some(entry) => change(tx, entry, told, now),
         None => {
-            let queue = queue.unwrap_or_else(|| tx.queue(collection.number, told.key, true));
-            add(tx, collection, queue, told, now);
+            add(tx, collection, sought, told, now);
             Ok(Action::Added)
         }
     }
 }
 
-fn add<T: Tx>(tx: &mut T, collection: &CollectionRow, queue: QueueId, told: &Told<'_>, now: Moment) {
+fn add<T: Tx>(tx: &mut T, collection: &CollectionRow, sought: &Sought, told: &Told<'_>, now: Moment) {
+    let Some(queue) = sought.queue else { return };
     let (state, due) = standing_of(told, now);
     let origin = Origin {
         created: Moment::from_second(now.second()),
@@ -124,7 +142,7 @@ fn add<T: Tx>(tx: &mut T, collection: &CollectionRow, queue: QueueId, told: &Tol
     };
     let standing = Standing { by_due: true, state, ..fresh(queue, None, collection.harvest, due) };
     let record = Record::new(origin, None);
-    tx.insert(NewEntry { identity: told.url, url: told.url, standing, record });
+    tx.insert_sought(NewEntry { identity: told.url, url: told.url, standing, record }, sought);
     count_done(tx, &standing, State::Queued);
 }
 
@@ -190,13 +208,17 @@ impl Rules {
         Self { new: "new".into(), known: "known".into(), told: "as the client says".into() }
     }
 
-    fn of(&self, action: Action) -> (Action, Arc<str>) {
+    fn answer(&self, done: Result<Action, &'static str>) -> Discovery {
+        let action = match done {
+            Ok(action) => action,
+            Err(problem) => return Discovery { action: Action::Invalid, rule: problem.into() },
+        };
         let rule = match action {
             Action::Added => &self.new,
             Action::Improved => &self.told,
             _ => &self.known,
         };
-        (action, rule.clone())
+        Discovery { action, rule: rule.clone() }
     }
 }
 

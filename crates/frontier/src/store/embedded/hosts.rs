@@ -1,6 +1,7 @@
 //! The hosts, and how they and their queues are found by name.
 
 use std::collections::BTreeSet;
+use std::hint::black_box;
 use std::sync::LazyLock;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -193,7 +194,10 @@ impl Hosts {
 
     /// The host with this key.
     pub(super) fn find(&self, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
-        let hash = hash(self.secret, owner, key);
+        self.find_hashed(hash(self.secret, owner, key), owner, key)
+    }
+
+    fn find_hashed(&self, hash: u64, owner: Option<CollectionId>, key: &str) -> Option<HostId> {
         // Keys come from strangers, and two hosts that were taken for one would share delays, limits and queues: the
         // hash only says where to look.
         let is_it = |number| {
@@ -208,6 +212,28 @@ impl Hosts {
     pub(super) fn find_queue(&self, collection: CollectionId, key: &str, is_plain: bool) -> Option<QueueId> {
         let owners = if is_plain { [Some(collection), None] } else { [None, Some(collection)] };
         owners.into_iter().find_map(|owner| self.get(self.find(owner, key)?)?.queues.of(collection))
+    }
+
+    /// The queues of a collection with these keys. Each step of a look-up is somewhere else in memory; here it is
+    /// taken for all of them before the next, so that they wait for the memory together.
+    pub(super) fn find_queues(
+        &self,
+        collection: CollectionId,
+        keys: &[&str],
+        is_plain: bool,
+    ) -> Vec<Option<QueueId>> {
+        let owner = is_plain.then_some(collection);
+        let hashes: Vec<u64> = keys.iter().map(|key| hash(self.secret, owner, key)).collect();
+        let likely: Vec<Option<u32>> = hashes.iter().map(|hash| self.by_name.likely(*hash)).collect();
+        let entries = || likely.iter().filter_map(|number| self.get(HostId((*number)?)));
+        black_box(entries().map(|host| host.hash).fold(0, u64::wrapping_add));
+        black_box(entries().filter_map(|host| host.key.as_bytes().last()).fold(0, |all, last| all ^ last));
+        let found = |(key, hash): (&&str, &u64)| {
+            let host = self.find_hashed(*hash, owner, key).and_then(|host| self.get(host));
+            let queue = host.and_then(|host| host.queues.of(collection));
+            queue.or_else(|| self.find_queue(collection, key, is_plain))
+        };
+        keys.iter().zip(&hashes).map(found).collect()
     }
 
     /// Adds a host under the next number, or uses the number up.

@@ -1,5 +1,7 @@
 //! Finds entries by what they are known by, without a copy of any text.
 
+use std::hint::black_box;
+
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -25,9 +27,20 @@ impl Shards {
         self.0[shard(hash)].find(hash, |number| is_it(*number)).copied()
     }
 
+    /// The number that most likely has this hash; what it stands for is not looked at.
+    pub(super) fn likely(&self, hash: u64) -> Option<u32> {
+        self.0[shard(hash)].find(hash, |_| true).copied()
+    }
+
     /// Adds a number that is not there yet.
     pub(super) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(&u32) -> u64) {
-        self.0[shard(hash)].insert_unique(hash, number, rehash);
+        let shard = &mut self.0[shard(hash)];
+        if shard.len() == shard.capacity() {
+            // It grows, and asks for each hash only when the one before has found its place. What they are kept in is
+            // fetched before, all together.
+            black_box(shard.iter().map(&rehash).fold(0, u64::wrapping_add));
+        }
+        shard.insert_unique(hash, number, rehash);
     }
 
     /// Forgets a number.
@@ -70,6 +83,11 @@ impl Index {
     /// The entry with this hash.
     pub(super) fn find(&self, hash: u64, slots: &Slots) -> Option<u32> {
         self.shards.find(hash, |number| slots.live(number).is_some_and(|slot| slot.hash == hash))
+    }
+
+    /// The entry that most likely has this hash; its slot is not looked at.
+    pub(super) fn likely(&self, hash: u64) -> Option<u32> {
+        self.shards.likely(hash)
     }
 
     /// Adds an entry that is not there yet.

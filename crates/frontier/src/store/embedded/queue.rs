@@ -15,6 +15,26 @@ use crate::entry::{CollectionId, HostId, QueueId, State};
 /// The least comes first.
 pub(super) type Heap<T> = BinaryHeap<Reverse<T>>;
 
+/// A time and an entry, in the order of both. They are one word: what is written as two and read as one right after, as
+/// a heap does, has to wait until both have gone all the way to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Timed(u64);
+
+impl Timed {
+    fn new(second: u32, number: u32) -> Self {
+        Self(u64::from(second) << 32 | u64::from(number))
+    }
+
+    fn second(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the other half is the time")]
+    fn number(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// Elements out of date that are not worth a clean-up.
 const SLACK: u32 = 64;
 /// Entries that are woken one by one; if more are due, all are looked at together.
@@ -35,7 +55,7 @@ pub(super) struct Queue {
     /// The ready ones in their order; none if there are none.
     order: Option<Box<Order>>,
     /// Those that are not due, by (due, number).
-    waiting: Heap<(u32, u32)>,
+    waiting: Heap<Timed>,
 }
 
 /// The order in which ready entries are handed out.
@@ -45,7 +65,7 @@ struct Order {
     buckets: Vec<Bucket>,
     /// Those that go by their due time, whatever their priority, by (due, number). Most queues are
     /// never asked for it, and have none.
-    oldest: Option<Heap<(u32, u32)>>,
+    oldest: Option<Heap<Timed>>,
     /// Elements that were left behind in the heaps since they were tidied.
     left_behind: u32,
 }
@@ -55,7 +75,7 @@ struct Order {
 struct Bucket {
     priority: u16,
     by_arrival: Heap<u32>,
-    by_due: Heap<(u32, u32)>,
+    by_due: Heap<Timed>,
 }
 
 impl Bucket {
@@ -73,9 +93,9 @@ impl Bucket {
             }
             self.by_arrival.pop();
         }
-        while let Some(&Reverse((due, number))) = self.by_due.peek() {
-            if is_here(number).is_some_and(|slot| slot.is_by_due() && slot.due == due) {
-                return Some(number);
+        while let Some(&Reverse(first)) = self.by_due.peek() {
+            if is_here(first.number()).is_some_and(|slot| slot.is_by_due() && slot.due == first.second()) {
+                return Some(first.number());
             }
             self.by_due.pop();
         }
@@ -130,14 +150,25 @@ impl Queue {
         self.counts[State::Queued as usize] - self.ready
     }
 
-    /// Some number for which all has to be read that is changed when an entry comes in.
-    pub(super) fn end(&self) -> usize {
-        let Some(bucket) = self.order.as_ref().and_then(|order| order.buckets.first()) else { return 0 };
+    /// How far it is to the end of a queue, in steps of which each is somewhere else in memory.
+    pub(super) const STEPS: u8 = 4;
+
+    /// Some number for which has to be read what is changed when an entry comes in, as far as a step.
+    pub(super) fn end(&self, step: u8) -> usize {
+        let Some(order) = &self.order else {
+            return self.waiting.as_slice().last().copied().map_or(0, number);
+        };
+        if step == 0 {
+            return self.ready as usize;
+        }
+        let Some(bucket) = order.buckets.first().filter(|_| step > 1) else { return order.buckets.len() };
+        if step == 2 {
+            return bucket.len();
+        }
         // What comes in goes to the end of its heap, and is compared with the one that stands above that place.
         let heap = bucket.by_due.as_slice();
         let above = heap.get(heap.len().saturating_sub(1) / 2);
-        let read = [heap.last(), above].into_iter().flatten().map(|Reverse((due, _))| *due as usize);
-        bucket.len() + read.sum::<usize>()
+        [heap.last(), above].into_iter().flatten().copied().map(number).sum()
     }
 
     /// Takes in an entry whose slot says that it is ready.
@@ -160,7 +191,7 @@ impl Queue {
 
     /// Takes in an entry that is not due.
     pub(super) fn add_waiting(&mut self, number: u32, due: u32) {
-        push(&mut self.waiting, (due, number));
+        push(&mut self.waiting, Timed::new(due, number));
     }
 
     /// An entry is not ready any more; its slot says so already.
@@ -189,7 +220,7 @@ impl Queue {
 
     fn tidy_waiting(&mut self, slots: &Slots) {
         let queue = self.number;
-        tidy(&mut self.waiting, |(due, number)| waits(queue, slots, *due, *number));
+        tidy(&mut self.waiting, |waiting| waits(queue, slots, *waiting));
     }
 
     /// The entry that comes first.
@@ -204,9 +235,9 @@ impl Queue {
 
     /// When the next of those that wait is due.
     pub(super) fn next_due(&mut self, slots: &Slots) -> Option<u32> {
-        while let Some(&Reverse((due, number))) = self.waiting.peek() {
-            if waits(self.number, slots, due, number) {
-                return Some(due);
+        while let Some(&Reverse(first)) = self.waiting.peek() {
+            if waits(self.number, slots, first) {
+                return Some(first.second());
             }
             self.waiting.pop();
         }
@@ -216,13 +247,13 @@ impl Queue {
     /// Makes ready what is due by `now`.
     pub(super) fn wake(&mut self, slots: &mut Slots, now: u32) {
         for _ in 0..FEW {
-            if self.waiting.peek().is_none_or(|Reverse((due, _))| *due > now) {
+            if self.waiting.peek().is_none_or(|Reverse(first)| first.second() > now) {
                 return;
             }
-            if let Some(Reverse((due, number))) = self.waiting.pop()
-                && waits(self.number, slots, due, number)
+            if let Some(Reverse(first)) = self.waiting.pop()
+                && waits(self.number, slots, first)
             {
-                self.wake_one(slots, number);
+                self.wake_one(slots, first.number());
             }
         }
         self.wake_many(slots, now);
@@ -239,13 +270,14 @@ impl Queue {
     /// Splits those that wait instead of popping them one by one.
     fn wake_many(&mut self, slots: &mut Slots, now: u32) {
         let all = std::mem::take(&mut self.waiting).into_vec();
-        let (mut due, later): (Vec<_>, Vec<_>) = all.into_iter().partition(|Reverse((due, _))| *due <= now);
+        let (mut due, later): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|Reverse(waiting)| waiting.second() <= now);
         self.waiting = later.into();
         // In the order of their numbers each push is for the end of its heap.
-        due.sort_unstable_by_key(|Reverse((_, number))| *number);
-        for Reverse((due, number)) in due {
-            if waits(self.number, slots, due, number) {
-                self.wake_one(slots, number);
+        due.sort_unstable_by_key(|Reverse(due)| due.number());
+        for Reverse(due) in due {
+            if waits(self.number, slots, due) {
+                self.wake_one(slots, due.number());
             }
         }
     }
@@ -256,9 +288,9 @@ impl Order {
     fn add(&mut self, number: u32, slot: &Slot) {
         let bucket = self.bucket(slot.priority);
         if slot.is_by_due() {
-            push(&mut bucket.by_due, (slot.due, number));
+            push(&mut bucket.by_due, Timed::new(slot.due, number));
             if let Some(oldest) = &mut self.oldest {
-                oldest.push(Reverse((slot.due, number)));
+                oldest.push(Reverse(Timed::new(slot.due, number)));
             }
         } else {
             push(&mut bucket.by_arrival, number);
@@ -293,14 +325,15 @@ impl Order {
             let priority = bucket.priority;
             let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority == priority);
             tidy(&mut bucket.by_arrival, |number| is_here(*number).is_some_and(|slot| !slot.is_by_due()));
-            tidy(&mut bucket.by_due, |(due, number)| {
-                is_here(*number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
+            tidy(&mut bucket.by_due, |due| {
+                is_here(due.number()).is_some_and(|slot| slot.is_by_due() && slot.due == due.second())
             });
         }
         self.buckets.retain(|bucket| bucket.len() > 0);
         if let Some(oldest) = &mut self.oldest {
-            tidy(oldest, |(due, number)| {
-                ready(queue, slots, *number).is_some_and(|slot| slot.is_by_due() && slot.due == *due)
+            tidy(oldest, |due| {
+                ready(queue, slots, due.number())
+                    .is_some_and(|slot| slot.is_by_due() && slot.due == due.second())
             });
         }
     }
@@ -319,15 +352,19 @@ impl Order {
         let buckets = &self.buckets;
         let all = || buckets.iter().flat_map(|bucket| bucket.by_due.iter().copied()).collect();
         let oldest = self.oldest.get_or_insert_with(all);
-        while let Some(&Reverse((due, number))) = oldest.peek() {
-            let slot = ready(queue, slots, number);
-            if slot.is_some_and(|slot| slot.is_by_due() && slot.due == due) {
-                return Some(number);
+        while let Some(&Reverse(first)) = oldest.peek() {
+            let slot = ready(queue, slots, first.number());
+            if slot.is_some_and(|slot| slot.is_by_due() && slot.due == first.second()) {
+                return Some(first.number());
             }
             oldest.pop();
         }
         None
     }
+}
+
+fn number(Reverse(element): Reverse<Timed>) -> usize {
+    element.number() as usize
 }
 
 /// Adds an element. Most heaps never have a second one, and the first makes room for no others.
@@ -338,13 +375,14 @@ fn push<T: Ord>(heap: &mut Heap<T>, element: T) {
     heap.push(Reverse(element));
 }
 
-fn waits(queue: QueueId, slots: &Slots, due: u32, number: u32) -> bool {
-    slots.get(number).is_some_and(|slot| slot.queue() == queue && slot.is_waiting() && slot.due == due)
+fn waits(queue: QueueId, slots: &Slots, element: Timed) -> bool {
+    let is_it = |slot: &Slot| slot.queue() == queue && slot.is_waiting() && slot.due == element.second();
+    slots.get(element.number()).is_some_and(is_it)
 }
 
 /// Takes the first element away if it is that of an entry.
-fn pop_if(heap: &mut Heap<(u32, u32)>, number: u32) -> bool {
-    let is_it = heap.peek().is_some_and(|Reverse((_, first))| *first == number);
+fn pop_if(heap: &mut Heap<Timed>, number: u32) -> bool {
+    let is_it = heap.peek().is_some_and(|Reverse(first)| first.number() == number);
     if is_it {
         heap.pop();
     }

@@ -1,5 +1,6 @@
 //! What the engine sees of the store.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use super::codec;
@@ -9,7 +10,7 @@ use super::queue::Queue;
 use super::slots::{CHUNK, Slot};
 use super::undo::Deed;
 use crate::catalog::{Catalog, Kind};
-use crate::engine::{Counts, InLine, NewEntry, Outlook, Tx, Wanted, Within};
+use crate::engine::{Counts, InLine, NewEntry, Outlook, Sought, Tx, Wanted, Within};
 use crate::entry::{CollectionId, EntryId, HostId, Lease, QueueId, Record, Standing, State, Token};
 use crate::error::Result;
 use crate::host::{Host, InFlight, next_turn};
@@ -46,6 +47,52 @@ impl Inner {
     /// When the score of an entry steps.
     pub(super) fn step_of(&self, number: u32, slot: &Slot) -> Option<Moment> {
         if slot.has_step() { self.steps.get(number) } else { None }
+    }
+
+    /// Where entries are to be looked for, and added if they are new. Most of that is waiting for memory, which is asked
+    /// for one step of all of them after another, so that they wait together.
+    fn sought(&self, collection: CollectionId, wanted: &[(&str, &str)]) -> Vec<Sought> {
+        let row = self.catalog.collection_numbered(collection);
+        let is_plain = row.is_some_and(|row| row.spec.kind == Kind::Plain);
+        // Most links of a page lead to one host.
+        let runs = || wanted.chunk_by(|(key, _), (next, _)| key == next);
+        let keys: Vec<&str> = runs().map(|run| run[0].0).collect();
+        let queues = self.hosts.find_queues(collection, &keys, is_plain);
+        let mut sought = Vec::with_capacity(wanted.len());
+        for (run, queue) in runs().zip(queues) {
+            sought.extend(run.iter().map(|(_, identity)| Sought {
+                queue,
+                mark: queue.map_or(0, |queue| self.index.hash(queue, identity)),
+            }));
+        }
+        self.fetch(&sought);
+        sought
+    }
+
+    /// Has at hand what will be looked at when entries are looked for, and changed where they are new.
+    fn fetch(&self, sought: &[Sought]) {
+        let mut likely = Vec::with_capacity(sought.len());
+        likely.extend(sought.iter().map(|sought| sought.queue.and_then(|_| self.index.likely(sought.mark))));
+        let known = likely.iter().filter_map(|number| self.slots.get((*number)?));
+        black_box(known.map(|slot| slot.hash).fold(0, u64::wrapping_add));
+        let mut queues: Vec<&Queue> = Vec::with_capacity(sought.len());
+        let new = sought.iter().zip(&likely).filter(|(_, number)| number.is_none());
+        queues.extend(new.filter_map(|(sought, _)| self.queue_at(sought.queue?)));
+        for step in 0..Queue::STEPS {
+            black_box(queues.iter().map(|queue| queue.end(step)).fold(0, usize::wrapping_add));
+        }
+    }
+
+    fn add(&mut self, new: NewEntry<'_>, hash: u64) -> EntryId {
+        let offset = to_u32(self.staged.fresh.len()) % CHUNK;
+        let host =
+            self.queues.get(new.standing.queue.0).and_then(|queue| self.hosts.get(queue.as_ref()?.host));
+        self.staged.fresh.push(host.map_or("", |host| &host.key), new.url, new.record);
+        self.staged.rings = true;
+        self.undo.note_inserted();
+        let number = self.place(Slot::new(hash, offset, &new.standing), new.standing.step);
+        self.counters.entries = self.slots.len();
+        EntryId(number)
     }
 
     fn stage_state(&mut self, number: u32) {
@@ -91,19 +138,30 @@ impl Tx for Inner {
         self.staged.tallies.push(collection);
     }
 
-    /// Most of a look-up is waiting for memory; many in a row wait together. Where what is wanted is new, the end of its
-    /// queue is needed next.
     fn look_ahead(&self, collection: CollectionId, wanted: &[(&str, &str)]) -> bool {
-        let mut hashes: Vec<(QueueId, u64)> = Vec::with_capacity(wanted.len());
-        // Most links of a page lead to one host.
-        for links in wanted.chunk_by(|(key, _), (next, _)| key == next) {
-            let Some(queue) = self.find_queue(collection, links[0].0) else { continue };
-            hashes.extend(links.iter().map(|(_, identity)| (queue, self.index.hash(queue, identity))));
+        for wanted in wanted.chunks(Self::TOGETHER) {
+            self.sought(collection, wanted);
         }
-        let new = hashes.iter().filter(|(_, hash)| self.index.find(*hash, &self.slots).is_none());
-        let ends: usize = new.filter_map(|(queue, _)| self.queue_at(*queue)).map(Queue::end).sum();
-        std::hint::black_box(ends);
         true
+    }
+
+    /// So many that all that is fetched for them stays in the nearest cache until it is used.
+    const TOGETHER: usize = 64;
+
+    fn seek(&self, collection: CollectionId, wanted: &[(&str, &str)]) -> Option<Vec<Sought>> {
+        Some(self.sought(collection, wanted))
+    }
+
+    fn sought_in(&self, queue: QueueId, identity: &str) -> Sought {
+        Sought { queue: Some(queue), mark: self.index.hash(queue, identity) }
+    }
+
+    fn find_sought(&self, sought: &Sought, _: &str) -> Result<Option<EntryId>> {
+        Ok(sought.queue.and_then(|_| self.index.find(sought.mark, &self.slots)).map(EntryId))
+    }
+
+    fn insert_sought(&mut self, new: NewEntry<'_>, sought: &Sought) -> EntryId {
+        self.add(new, sought.mark)
     }
 
     fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>> {
@@ -134,15 +192,7 @@ impl Tx for Inner {
 
     fn insert(&mut self, new: NewEntry<'_>) -> EntryId {
         let hash = self.index.hash(new.standing.queue, new.identity);
-        let offset = to_u32(self.staged.fresh.len()) % CHUNK;
-        let host =
-            self.queues.get(new.standing.queue.0).and_then(|queue| self.hosts.get(queue.as_ref()?.host));
-        self.staged.fresh.push(host.map_or("", |host| &host.key), new.url, new.record);
-        self.staged.rings = true;
-        self.undo.note_inserted();
-        let number = self.place(Slot::new(hash, offset, &new.standing), new.standing.step);
-        self.counters.entries = self.slots.len();
-        EntryId(number)
+        self.add(new, hash)
     }
 
     fn set_standing(&mut self, entry: EntryId, standing: Standing) {
