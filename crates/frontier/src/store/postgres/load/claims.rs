@@ -34,7 +34,7 @@ pub(super) async fn expired(
 ) -> Result<(), Failure> {
     const WHICH: &str = "SELECT DISTINCT x.host FROM (\
             SELECT q.host FROM @entries e JOIN @queues q ON q.id = e.queue \
-            WHERE e.state = 1 AND e.leased_until <= $1 ORDER BY e.leased_until LIMIT $2) x";
+            WHERE e.leased_until <= $1 ORDER BY e.leased_until LIMIT $2) x";
     const LOCK: &str = "SELECT h.id FROM @hosts h WHERE h.id = ANY($1) ORDER BY h.id FOR UPDATE SKIP LOCKED";
     const LEASES: &str = concat!(
         "SELECT ",
@@ -321,7 +321,7 @@ pub(super) fn forget(loaded: &mut Loaded, host: HostId) {
 /// already are not waited for.
 pub(super) fn ask_tokens(call: &Call<'_>, wants: &Wants, last: Option<HostId>) -> Vec<Statement<'static>> {
     const LOCK: &str = "WITH w AS MATERIALIZED (SELECT q.host FROM @entries e JOIN @queues q ON q.id = e.queue \
-            WHERE e.state = 1 AND e.token = ANY($1)), \
+            WHERE e.token = ANY($1)), \
         l AS (SELECT h.id FROM @hosts h WHERE h.id = ANY(ARRAY(SELECT w.host FROM w)) AND h.id > $2 ORDER BY h.id FOR UPDATE) \
         SELECT array_agg(l.id), \
             set_config('forager.hosts', (SELECT coalesce(array_agg(w.host), '{}') FROM w)::text, true) FROM l";
@@ -330,7 +330,7 @@ pub(super) fn ask_tokens(call: &Call<'_>, wants: &Wants, last: Option<HostId>) -
         standing!(),
         ", ",
         text!(),
-        " FROM @entries e WHERE e.state = 1 AND e.token = ANY($1)"
+        " FROM @entries e WHERE e.token = ANY($1)"
     );
     let tokens: Vec<i64> = wants.tokens.iter().filter_map(|token| i64::try_from(token.0).ok()).collect();
     // Who is alone has all of them.
