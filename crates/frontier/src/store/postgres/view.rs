@@ -6,9 +6,10 @@
 
 mod tx;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
 use super::loaded::{Changes, Counters, EntryRow, Head, HostRow, Key, Loaded, QueueRow};
@@ -61,7 +62,7 @@ pub(crate) struct View {
 #[derive(Debug, Default)]
 pub(super) struct Line {
     order: BTreeSet<(u64, QueueId)>,
-    places: HashMap<QueueId, u64>,
+    places: FxHashMap<QueueId, u64>,
 }
 
 impl Line {

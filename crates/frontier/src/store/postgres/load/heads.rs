@@ -1,7 +1,8 @@
 //! What comes next in queues, and what they wait for.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -103,8 +104,8 @@ fn head_rows(
     queues: &[QueueId],
     count: usize,
     rows: &[Row],
-) -> Result<HashMap<QueueId, Head>, Failure> {
-    let mut heads: HashMap<QueueId, Head> = queues.iter().map(|queue| (*queue, Head::default())).collect();
+) -> Result<FxHashMap<QueueId, Head>, Failure> {
+    let mut heads: FxHashMap<QueueId, Head> = queues.iter().map(|queue| (*queue, Head::default())).collect();
     for row in rows {
         let (id, row) = rows::entry(row, true)?;
         heads.entry(row.standing.queue).or_default().entries.push(id);
