@@ -112,13 +112,14 @@ pub(super) async fn lock(
     take_locked(loaded, locked.iter().flatten())
 }
 
-/// Locks hosts and reads them once they are.
+/// Locks hosts and, once they are locked, reads some, which are these and others.
 pub(super) async fn lock_and_read(
     session: &Session,
     loaded: &mut Loaded,
     hosts: &BTreeSet<HostId>,
+    read: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    let read = Statement::new(HOSTS).with(host_numbers(hosts), Type::INT4_ARRAY);
+    let read = Statement::new(HOSTS).with(host_numbers(read), Type::INT4_ARRAY);
     let answers = session.run_all(&[ask_lock(hosts), read]).await?;
     let mut answers = answers.iter();
     take_locked(loaded, answers.next().into_iter().flatten())?;

@@ -157,6 +157,8 @@ pub(super) struct Changes {
     /// New hosts by their keys.
     pub(super) host_by: FxHashMap<(Option<CollectionId>, String), HostId>,
     pub(super) new_queues: BTreeMap<QueueId, QueueRow>,
+    /// New queues by their hosts, among others that are not there any more.
+    pub(super) new_queues_at: FxHashMap<HostId, Vec<QueueId>>,
     /// New queues by their keys.
     pub(super) queue_by: FxHashMap<(CollectionId, String), QueueId>,
     /// Queues that are gone, each with its host and whether that goes too.
@@ -188,6 +190,22 @@ impl Changes {
     pub(super) fn take(&mut self, entry: EntryId, row: EntryRow) {
         self.by_queue.entry(row.standing.queue).or_default().push(entry);
         self.entries.insert(entry, Some(row));
+    }
+
+    /// Takes in a new queue.
+    pub(super) fn take_queue(&mut self, queue: QueueId, row: QueueRow) {
+        let at_host = self.new_queues_at.entry(row.host).or_default();
+        // All queues have one number while it is not known which they will have.
+        if at_host.last() != Some(&queue) {
+            at_host.push(queue);
+        }
+        self.new_queues.insert(queue, row);
+    }
+
+    /// The new queues of a host.
+    pub(super) fn queues_at(&self, host: HostId) -> impl Iterator<Item = QueueId> {
+        let is_its = move |queue: &QueueId| self.new_queues.get(queue).is_some_and(|row| row.host == host);
+        self.new_queues_at.get(&host).into_iter().flatten().copied().filter(is_its)
     }
 
     /// Whether an entry came into a queue, or moved in it.

@@ -155,8 +155,7 @@ impl View {
     /// The queues of a host.
     fn queues_at(&self, host: HostId) -> impl Iterator<Item = QueueId> {
         let read = self.loaded.queues_of.get(&host).into_iter().flatten().copied();
-        let new = self.changes.new_queues.iter().filter(move |(_, row)| row.host == host);
-        read.chain(new.map(|(queue, _)| *queue))
+        read.chain(self.changes.queues_at(host))
     }
 
     /// The first entry of a queue that is ready, by an order; a want if that was not read.

@@ -65,7 +65,7 @@ pub(super) async fn lookups(
         all.into_iter().filter(|lookup| found_as(loaded, lookup).is_none()).collect();
     let needed = needed(call, loaded, &missing);
     if !call.is_alone {
-        lock_hosts_of(session, call, loaded, wants, &mut missing).await?;
+        lock_hosts_of(session, call, loaded, (wants, hosts), &mut missing).await?;
         // Others may have added them meanwhile, but not where queues are as they were.
         missing.retain(|(collection, key, _)| {
             let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten();
@@ -105,12 +105,13 @@ fn needed(call: &Call<'_>, loaded: &Loaded, missing: &[&Lookup]) -> Needed {
     needed
 }
 
-/// Locks the hosts of entries that may be added and reads them, and leaves those entries whose hosts were not locked before.
+/// Locks the hosts of entries that may be added, reads them and the others that were found, and leaves those entries whose hosts
+/// were not locked before.
 async fn lock_hosts_of(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
-    wants: &Wants,
+    (wants, found): (&Wants, &BTreeSet<HostId>),
     missing: &mut Vec<&Lookup>,
 ) -> Result<(), Failure> {
     let is_open = |host: &HostId| !loaded.locked.contains(host);
@@ -125,7 +126,9 @@ async fn lock_hosts_of(
     for host in &hosts {
         forget(loaded, *host);
     }
-    lock_and_read(session, loaded, &hosts).await?;
+    let unread: BTreeSet<HostId> =
+        found.iter().filter(|host| !loaded.hosts.contains_key(host)).chain(&hosts).copied().collect();
+    lock_and_read(session, loaded, &hosts, &unread).await?;
     let is_locked =
         |lookup: &&Lookup| host_of(call, loaded, lookup).is_some_and(|host| hosts.contains(&host));
     let found = wants.lookups.iter().filter(is_locked).filter_map(|lookup| found_as(loaded, lookup));

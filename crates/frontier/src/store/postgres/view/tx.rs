@@ -166,7 +166,7 @@ impl Tx for View {
             seen,
             version: 0,
         };
-        self.changes.new_queues.insert(queue, row);
+        self.changes.take_queue(queue, row);
         self.changes.queue_by.insert((collection, key.to_owned()), queue);
         queue
     }
