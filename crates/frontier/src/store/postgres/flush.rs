@@ -1,13 +1,19 @@
 //! Writing what a call changed, in a constant number of statements.
 
 mod catalog;
+mod change;
 mod entries;
+mod numbers;
 mod queues;
 mod records;
 mod shifts;
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashSet;
+
+use self::change::Change;
+use self::queues::Refreshed;
 use super::call::Call;
 use super::failure::{Failure, is_lost};
 use super::loaded::EntryRow;
@@ -37,17 +43,18 @@ pub(super) async fn flush(
     statements.extend(queues::new_queues(view, &shifts));
     statements.extend(entries::remove_entries(changes));
     statements.extend(entries::new_entries(view)?);
-    statements.extend(entries::change_entries(view)?);
-    statements.extend(queues::change_hosts(changes)?);
-    let refresh = queues::refresh(view, &shifts, &queues_to_refresh(view, woken), woken);
-    let refreshed = refresh.as_ref().map(|_| statements.len());
-    statements.extend(refresh);
+    // Notes before counters, as in all calls: whoever waits for one of these holds nothing that others wait for before them.
     statements.extend(records::notes(changes));
     statements.extend(records::logs(changes)?);
+    let mut refreshed = Refreshed::of(view, &shifts, &queues_to_refresh(view, woken), woken);
+    let is_any_earlier = refreshed.is_any_earlier;
+    let change = Change::of(view, &shifts, std::mem::take(&mut refreshed.known))?;
+    statements.extend(change.write(view, receipt));
+    let refresh = queues::refresh(view, refreshed);
+    let refreshed = refresh.as_ref().map(|_| statements.len());
+    statements.extend(refresh);
     statements.extend(records::clear(changes));
     statements.extend(queues::forget(changes));
-    statements.extend(records::count(view, &shifts));
-    statements.extend(receipt.map(Receipt::write));
     let answers = session.run_all(&statements).await?;
     // Apart: by now the receipt is written, so that whoever looks for it waits for what becomes of this.
     session
@@ -55,7 +62,7 @@ pub(super) async fn flush(
         .await
         .map_err(|cause| if is_lost(&cause) { Failure::Unheard(cause) } else { cause.into() })?;
     let is_queued = |queue: &QueueId| shifts.get(queue).is_some_and(|shift| shift.counts[0] > 0);
-    let mut is_news = changes.catalog.is_some() || changes.new_queues.keys().any(is_queued);
+    let mut is_news = is_any_earlier || changes.catalog.is_some() || changes.new_queues.keys().any(is_queued);
     if let Some(refreshed) = refreshed.and_then(|place| answers.get(place)) {
         is_news |= queues::is_any_earlier(view, refreshed)?;
     }
@@ -73,8 +80,8 @@ fn touched(view: &View) -> BTreeSet<HostId> {
 }
 
 /// The queues whose entries are changed.
-fn touched_queues(view: &View) -> BTreeSet<QueueId> {
-    let mut queues = BTreeSet::new();
+fn touched_queues(view: &View) -> FxHashSet<QueueId> {
+    let mut queues = FxHashSet::default();
     for (entry, row) in &view.changes.entries {
         queues.extend(row.as_ref().map(|row| row.standing.queue));
         queues.extend(before(view, *entry).map(|row| row.standing.queue));

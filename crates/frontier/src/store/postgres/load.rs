@@ -37,17 +37,21 @@ macro_rules! hosts_and_queues {
 
 use hosts_and_queues;
 
+/// Hosts by their numbers.
+const HOSTS: &str = hosts_and_queues!("$1");
+
 /// How many tokens are set aside before it is known how many there is work for.
 const MOST_TOKENS: usize = 100;
 
 /// The answers to what was asked as a call began.
 pub(super) type Opened = Vec<Vec<Row>>;
 
-/// What of all that is wanted can be asked as a call begins: what it claims, or the leases that it is about.
+/// What of all that is wanted can be asked as a call begins: what it claims, the leases that it is about, or the hosts.
 pub(super) fn opening(call: &Call<'_>, wants: &Wants) -> Vec<Statement<'static>> {
     match &wants.claims {
         Some((wanted, count)) => Claim::new(call, wanted, *count).map_or_else(Vec::new, |claim| claim.ask()),
         None if !wants.tokens.is_empty() => claims::ask_tokens(call, wants, None),
+        None if !wants.lookups.is_empty() => vec![lookups::ask_keys(call, &lookups::keys_of(wants))],
         None => Vec::new(),
     }
 }
@@ -59,18 +63,18 @@ pub(super) async fn load(
     call: &Call<'_>,
     loaded: &mut Loaded,
     wants: Wants,
-    opened: Option<Opened>,
+    mut opened: Option<Opened>,
 ) -> Result<Needed, Failure> {
     let mut hosts = BTreeSet::new();
     if let Some((wanted, count)) = &wants.claims {
-        claims::claim(session, call, loaded, (wanted, *count), opened).await?;
+        claims::claim(session, call, loaded, (wanted, *count), opened.take()).await?;
     } else if !wants.tokens.is_empty() {
-        claims::tokens(session, call, loaded, &wants, opened).await?;
+        claims::tokens(session, call, loaded, &wants, opened.take()).await?;
     }
     if let Some(until) = wants.expired.filter(|_| loaded.expired.is_none()) {
         claims::expired(session, call, loaded, until, &mut hosts).await?;
     }
-    let mut needed = lookups::lookups(session, call, loaded, &wants, &mut hosts).await?;
+    let mut needed = lookups::lookups(session, call, loaded, (&wants, opened), &mut hosts).await?;
     needed[Numbered::Token as usize] =
         wants.claims.as_ref().map_or(0, |(wanted, _)| wanted.most.min(MOST_TOKENS));
     lookups::keys(session, call, loaded, &wants, &mut hosts).await?;
@@ -104,8 +108,31 @@ pub(super) async fn lock(
     loaded: &mut Loaded,
     hosts: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
+    let locked = session.run_all(&[ask_lock(hosts)]).await?;
+    take_locked(loaded, locked.iter().flatten())
+}
+
+/// Locks hosts and, once they are locked, reads some, which are these and others.
+pub(super) async fn lock_and_read(
+    session: &Session,
+    loaded: &mut Loaded,
+    hosts: &BTreeSet<HostId>,
+    read: &BTreeSet<HostId>,
+) -> Result<(), Failure> {
+    let read = Statement::new(HOSTS).with(host_numbers(read), Type::INT4_ARRAY);
+    let answers = session.run_all(&[ask_lock(hosts), read]).await?;
+    let mut answers = answers.iter();
+    take_locked(loaded, answers.next().into_iter().flatten())?;
+    take_hosts(session, loaded, answers.next().map_or(&[], Vec::as_slice)).await
+}
+
+fn ask_lock(hosts: &BTreeSet<HostId>) -> Statement<'static> {
     const LOCK: &str = "SELECT h.id FROM @hosts h WHERE h.id = ANY($1) ORDER BY h.id FOR UPDATE";
-    for row in session.query(LOCK, &[(&host_numbers(hosts), Type::INT4_ARRAY)]).await? {
+    Statement::new(LOCK).with(host_numbers(hosts), Type::INT4_ARRAY)
+}
+
+fn take_locked<'a>(loaded: &mut Loaded, rows: impl Iterator<Item = &'a Row>) -> Result<(), Failure> {
+    for row in rows {
         loaded.locked.insert(host_id(row.try_get(0)?));
     }
     Ok(())
@@ -144,7 +171,6 @@ pub(super) async fn host_rows(
     loaded: &mut Loaded,
     hosts: &BTreeSet<HostId>,
 ) -> Result<(), Failure> {
-    const HOSTS: &str = hosts_and_queues!("$1");
     if hosts.is_empty() {
         return Ok(());
     }

@@ -1,7 +1,9 @@
 //! What was read from the database, and what a call changed of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::numbers::Numbered;
 use super::wants::{StretchKey, Wants};
@@ -99,39 +101,39 @@ pub(super) type Key = [u8; 16];
 /// What was read.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
-    pub(super) hosts: HashMap<HostId, HostRow>,
-    pub(super) host_by: HashMap<(Option<CollectionId>, String), Option<HostId>>,
+    pub(super) hosts: FxHashMap<HostId, HostRow>,
+    pub(super) host_by: FxHashMap<(Option<CollectionId>, String), Option<HostId>>,
     pub(super) queues: BTreeMap<QueueId, QueueRow>,
-    pub(super) queue_by: HashMap<(CollectionId, String), Option<QueueId>>,
+    pub(super) queue_by: FxHashMap<(CollectionId, String), Option<QueueId>>,
     /// The queues of the hosts that were read.
-    pub(super) queues_of: HashMap<HostId, Vec<QueueId>>,
+    pub(super) queues_of: FxHashMap<HostId, Vec<QueueId>>,
     /// What is under way at the hosts that were read.
-    pub(super) leased: HashMap<HostId, Vec<(EntryId, QueueId, Moment)>>,
-    pub(super) entries: HashMap<EntryId, Option<EntryRow>>,
+    pub(super) leased: FxHashMap<HostId, Vec<(EntryId, QueueId, Moment)>>,
+    pub(super) entries: FxHashMap<EntryId, Option<EntryRow>>,
     /// Those that were read before their hosts were locked: who changes them reads them again.
-    pub(super) outdated: HashSet<EntryId>,
-    pub(super) found: HashMap<(QueueId, Key), Option<EntryId>>,
-    pub(super) tokens: HashMap<Token, Option<EntryId>>,
-    pub(super) ready: HashMap<QueueId, Head>,
-    pub(super) oldest: HashMap<QueueId, Head>,
+    pub(super) outdated: FxHashSet<EntryId>,
+    pub(super) found: FxHashMap<(QueueId, Key), Option<EntryId>>,
+    pub(super) tokens: FxHashMap<Token, Option<EntryId>>,
+    pub(super) ready: FxHashMap<QueueId, Head>,
+    pub(super) oldest: FxHashMap<QueueId, Head>,
     pub(super) claims: Option<Claims>,
     pub(super) outlook: Option<Elsewhere>,
     pub(super) expired: Option<Vec<Lease>>,
     /// Entries whose score steps, of the hosts that are being woken.
     pub(super) stepping: Option<Vec<EntryId>>,
     pub(super) scans: BTreeMap<StretchKey, Head>,
-    pub(super) counters: HashMap<CollectionId, Counters>,
+    pub(super) counters: FxHashMap<CollectionId, Counters>,
     /// As the tables have them, without what the call changes.
     pub(super) host_counts: HostCounts,
     pub(super) has_all_queues: bool,
     pub(super) has_all_hosts: bool,
-    pub(super) notes: HashMap<String, Option<Vec<u8>>>,
+    pub(super) notes: FxHashMap<String, Option<Vec<u8>>>,
     /// The keys of notes that begin like this.
-    pub(super) note_keys: HashMap<String, Vec<String>>,
+    pub(super) note_keys: FxHashMap<String, Vec<String>>,
     pub(super) events: Option<Vec<EventRow>>,
     pub(super) fetches: Option<Vec<FetchRow>>,
     /// Hosts that nobody else can change.
-    pub(super) locked: HashSet<HostId>,
+    pub(super) locked: FxHashSet<HostId>,
     /// Everything that was asked for so far.
     pub(super) asked: Wants,
 }
@@ -146,17 +148,19 @@ pub(super) struct Changes {
     /// None where one was removed.
     pub(super) entries: BTreeMap<EntryId, Option<EntryRow>>,
     /// All of them, by queue.
-    pub(super) by_queue: HashMap<QueueId, Vec<EntryId>>,
+    pub(super) by_queue: FxHashMap<QueueId, Vec<EntryId>>,
     pub(super) new_entries: BTreeSet<EntryId>,
-    pub(super) found: HashMap<(QueueId, Key), EntryId>,
-    pub(super) tokens: HashMap<Token, EntryId>,
+    pub(super) found: FxHashMap<(QueueId, Key), EntryId>,
+    pub(super) tokens: FxHashMap<Token, EntryId>,
     pub(super) hosts: BTreeMap<HostId, HostRow>,
     pub(super) new_hosts: BTreeSet<HostId>,
     /// New hosts by their keys.
-    pub(super) host_by: HashMap<(Option<CollectionId>, String), HostId>,
+    pub(super) host_by: FxHashMap<(Option<CollectionId>, String), HostId>,
     pub(super) new_queues: BTreeMap<QueueId, QueueRow>,
+    /// New queues by their hosts, among others that are not there any more.
+    pub(super) new_queues_at: FxHashMap<HostId, Vec<QueueId>>,
     /// New queues by their keys.
-    pub(super) queue_by: HashMap<(CollectionId, String), QueueId>,
+    pub(super) queue_by: FxHashMap<(CollectionId, String), QueueId>,
     /// Queues that are gone, each with its host and whether that goes too.
     pub(super) forgotten: BTreeMap<QueueId, (HostId, bool)>,
     pub(super) events: Vec<EventRow>,
@@ -186,6 +190,22 @@ impl Changes {
     pub(super) fn take(&mut self, entry: EntryId, row: EntryRow) {
         self.by_queue.entry(row.standing.queue).or_default().push(entry);
         self.entries.insert(entry, Some(row));
+    }
+
+    /// Takes in a new queue.
+    pub(super) fn take_queue(&mut self, queue: QueueId, row: QueueRow) {
+        let at_host = self.new_queues_at.entry(row.host).or_default();
+        // All queues have one number while it is not known which they will have.
+        if at_host.last() != Some(&queue) {
+            at_host.push(queue);
+        }
+        self.new_queues.insert(queue, row);
+    }
+
+    /// The new queues of a host.
+    pub(super) fn queues_at(&self, host: HostId) -> impl Iterator<Item = QueueId> {
+        let is_its = move |queue: &QueueId| self.new_queues.get(queue).is_some_and(|row| row.host == host);
+        self.new_queues_at.get(&host).into_iter().flatten().copied().filter(is_its)
     }
 
     /// Whether an entry came into a queue, or moved in it.

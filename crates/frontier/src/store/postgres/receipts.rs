@@ -45,12 +45,19 @@ pub(super) struct Receipt<'a> {
 }
 
 impl Receipt<'_> {
-    /// Written with what the call changes, so that both are there or neither is.
-    pub(super) fn write(&self) -> Statement<'static> {
-        const WRITE: &str = "INSERT INTO @receipts (slot, call) VALUES ($1, $2) \
-            ON CONFLICT (slot) DO UPDATE SET call = excluded.call, written = now()";
-        Statement::new(WRITE).with(self.row.slot, Type::INT8).with(self.row.call, Type::INT8)
+    /// The row, and the number that is written there.
+    pub(super) fn numbers(&self) -> (i64, i64) {
+        (self.row.slot, self.row.call)
     }
+}
+
+/// What writes a receipt, if there is one, which is sent as `slot` and `call`: with what the call changes, so that both are
+/// there or neither is.
+pub(super) fn write(slot: &str, call: &str) -> String {
+    format!(
+        "INSERT INTO @receipts (slot, call) SELECT {slot}, {call} WHERE {slot} IS NOT NULL \
+            ON CONFLICT (slot) DO UPDATE SET call = excluded.call, written = now()"
+    )
 }
 
 impl Drop for Receipt<'_> {

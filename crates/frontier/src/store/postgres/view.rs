@@ -6,9 +6,10 @@
 
 mod tx;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
 use super::loaded::{Changes, Counters, EntryRow, Head, HostRow, Key, Loaded, QueueRow};
@@ -61,7 +62,7 @@ pub(crate) struct View {
 #[derive(Debug, Default)]
 pub(super) struct Line {
     order: BTreeSet<(u64, QueueId)>,
-    places: HashMap<QueueId, u64>,
+    places: FxHashMap<QueueId, u64>,
 }
 
 impl Line {
@@ -154,8 +155,7 @@ impl View {
     /// The queues of a host.
     fn queues_at(&self, host: HostId) -> impl Iterator<Item = QueueId> {
         let read = self.loaded.queues_of.get(&host).into_iter().flatten().copied();
-        let new = self.changes.new_queues.iter().filter(move |(_, row)| row.host == host);
-        read.chain(new.map(|(queue, _)| *queue))
+        read.chain(self.changes.queues_at(host))
     }
 
     /// The first entry of a queue that is ready, by an order; a want if that was not read.

@@ -51,7 +51,7 @@ pub(super) struct Upcoming {
 macro_rules! upcoming {
     () => {
         "EXISTS (SELECT 1 FROM @queues q WHERE q.wake_at <= $1), \
-         EXISTS (SELECT 1 FROM @entries e WHERE e.state = 1 AND e.leased_until <= $2)"
+         EXISTS (SELECT 1 FROM @entries e WHERE e.leased_until <= $2)"
     };
 }
 

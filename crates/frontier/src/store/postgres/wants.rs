@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashSet;
+
+use super::loaded::Key;
 use super::numbers::Numbered;
 use crate::engine::{Wanted, Within};
 use crate::entry::{CollectionId, EntryId, QueueId, Token};
 use crate::moment::Moment;
 
-/// An entry as it is looked up: by collection, queue key and identity.
-pub(super) type Lookup = (CollectionId, String, String);
+/// An entry as it is looked up: by collection, queue key and what stands for its identity.
+pub(super) type Lookup = (CollectionId, String, Key);
 
 /// A part of a listing: what is looked through, and after which entry.
 pub(super) type Stretch = (Within, Option<EntryId>);
@@ -17,7 +20,7 @@ pub(super) type Stretch = (Within, Option<EntryId>);
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(super) struct Wants {
-    pub(super) lookups: BTreeSet<Lookup>,
+    pub(super) lookups: FxHashSet<Lookup>,
     /// Whether those of them that are not there may be added.
     pub(super) may_add: bool,
     pub(super) queues: BTreeSet<(CollectionId, String)>,

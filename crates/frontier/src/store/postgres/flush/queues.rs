@@ -6,10 +6,11 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::super::failure::Failure;
-use super::super::loaded::Changes;
+use super::super::loaded::{Changes, QueueRow};
 use super::super::rows::{int, millis, owner_number, queue_id, second};
 use super::super::session::Statement;
 use super::super::view::View;
+use super::numbers::{self, BIG, BIG_OR_NONE, Column, INT, or_none};
 use super::shifts::{Shift, Shifts};
 use crate::entry::QueueId;
 
@@ -95,27 +96,141 @@ pub(super) fn forget<'a>(changes: &Changes) -> Vec<Statement<'a>> {
         .into()
 }
 
-pub(super) fn change_hosts<'a>(changes: &Changes) -> Result<Option<Statement<'a>>, Failure> {
-    const CHANGE: &str = "UPDATE @hosts h SET state = w.state::json \
-        FROM unnest($1::int4[], $2::text[]) w (id, state) WHERE h.id = w.id";
-    let known = changes.hosts.iter().filter(|(host, _)| !changes.new_hosts.contains(*host));
-    let (mut numbers, mut states) = (Vec::new(), Vec::new());
-    for (host, row) in known {
-        numbers.push(int(host.0));
-        states.push(host_state(&row.state)?);
+/// Hosts that were there before.
+#[derive(Default)]
+pub(super) struct ChangedHosts {
+    pub(super) numbers: Vec<i32>,
+    pub(super) states: Vec<String>,
+}
+
+impl ChangedHosts {
+    pub(super) fn of(changes: &Changes) -> Result<Self, Failure> {
+        let mut hosts = Self::default();
+        for (host, row) in changes.hosts.iter().filter(|(host, _)| !changes.new_hosts.contains(*host)) {
+            hosts.numbers.push(int(host.0));
+            hosts.states.push(host_state(&row.state)?);
+        }
+        Ok(hosts)
     }
-    let is_any = !numbers.is_empty();
-    Ok(is_any.then(|| Statement::new(CHANGE).with(numbers, Type::INT4_ARRAY).with(states, Type::TEXT_ARRAY)))
+}
+
+/// What changes hosts that were there before, which are sent as `numbers` and `states`.
+pub(super) fn change_hosts(numbers: &str, states: &str) -> String {
+    format!(
+        "UPDATE @hosts h SET state = w.state::json \
+        FROM unnest({numbers}::int4[], {states}::text[]) w (id, state) WHERE h.id = w.id"
+    )
+}
+
+/// Queues that were there before, by what is known of them.
+pub(super) struct Refreshed {
+    /// Those of which all is known, in the order of [`KNOWN`].
+    pub(super) known: Vec<i64>,
+    /// Whether one of these can be claimed earlier than it could before.
+    pub(super) is_any_earlier: bool,
+    /// The others, of which something has to be asked.
+    unknown: Columns,
+}
+
+/// What is known of a queue.
+const KNOWN: [Column; 9] = [
+    ("id", INT),
+    ("queued", BIG),
+    ("leased", BIG),
+    ("done", BIG),
+    ("failed", BIG),
+    ("place", BIG_OR_NONE),
+    ("opens", BIG_OR_NONE),
+    ("first_due", BIG_OR_NONE),
+    ("wake_at", BIG_OR_NONE),
+];
+
+/// What changes queues of which all is known, which are sent as `numbers`; they are seen at `now`.
+pub(super) fn change_known(numbers: &str, now: &str) -> String {
+    format!(
+        "UPDATE @queues q SET queued = q.queued + w.queued, leased = q.leased + w.leased, done = q.done + w.done, \
+            failed = q.failed + w.failed, place = w.place, opens = w.opens, first_due = w.first_due, \
+            wake_at = w.wake_at, seen = {now} \
+        FROM (SELECT {} FROM generate_series(1, {}) n) w WHERE q.id = w.id",
+        numbers::select(numbers, &KNOWN),
+        numbers::count(numbers, &KNOWN)
+    )
+}
+
+impl Refreshed {
+    pub(super) fn of(
+        view: &View,
+        shifts: &Shifts,
+        queues: &BTreeSet<QueueId>,
+        woken: &BTreeSet<QueueId>,
+    ) -> Self {
+        let mut refreshed = Self { known: Vec::new(), is_any_earlier: false, unknown: Columns::default() };
+        let none = Shift::default();
+        for queue in queues {
+            let shift = shifts.get(queue).unwrap_or(&none);
+            let found = Found::of(view, *queue, shift, woken.contains(queue));
+            match found.settled() {
+                Some(settled) => refreshed.push(view, *queue, shift, settled),
+                None => refreshed.unknown.push(view, *queue, shift, &found),
+            }
+        }
+        refreshed
+    }
+
+    fn push(&mut self, view: &View, queue: QueueId, shift: &Shift, (is_ready, first_due, step): Settled) {
+        let due = first_due.map(|due| due.saturating_mul(1000));
+        let place = is_ready.then(|| place(view, queue));
+        let opens = due.filter(|_| !is_ready).map(|due| due.max(millis(view.opens(queue).at)));
+        let wake_at = due.into_iter().chain(step).min();
+        self.known.push(int(queue.0).into());
+        self.known.extend(shift.counts);
+        self.known.extend([place, opens, first_due, wake_at].map(or_none));
+        self.is_any_earlier |= is_earlier(view, queue, place, opens);
+    }
+}
+
+/// Whether something is ready in a queue, when the first entry is due that is not, in seconds, and when a score steps, in
+/// milliseconds.
+type Settled = (bool, Option<i64>, Option<i64>);
+
+/// What is known of a queue that was there before.
+struct Found {
+    is_ready: Option<bool>,
+    knows_due: bool,
+    first_due: Option<i64>,
+    knows_step: bool,
+    step: Option<i64>,
+}
+
+impl Found {
+    /// Of one that was woken nothing is known: what is ready there was made so beside the call.
+    fn of(view: &View, queue: QueueId, shift: &Shift, is_woken: bool) -> Self {
+        let before = view.queue_row(queue);
+        let was_ready = before.is_some_and(|row| row.place.is_some());
+        let has_ready = shift.has_ready_after(was_ready, view.has_other_ready(queue));
+        let first_due = before.and_then(|row| row.first_due);
+        let knows_due = !is_woken && shift.knows_first_due(first_due);
+        // Where an entry is due before any score steps, none steps before the first is due now.
+        let none_steps =
+            |row: QueueRow| row.wake_at.is_none_or(|wake_at| knows_due && row.first_due == Some(wake_at));
+        Self {
+            is_ready: has_ready.filter(|_| !is_woken),
+            knows_due,
+            first_due: shift.first_due_after(first_due).map(second),
+            knows_step: !is_woken && before.is_some_and(none_steps),
+            step: shift.step.map(millis),
+        }
+    }
+
+    fn settled(&self) -> Option<Settled> {
+        let is_known = self.knows_due && self.knows_step;
+        self.is_ready.filter(|_| is_known).map(|is_ready| (is_ready, self.first_due, self.step))
+    }
 }
 
 /// Works out when queues can be claimed that were there before, and answers that. What the call knows is not asked for;
 /// `OFFSET 0` has each question asked once, and not wherever its answer is used.
-pub(super) fn refresh<'a>(
-    view: &View,
-    shifts: &Shifts,
-    queues: &BTreeSet<QueueId>,
-    woken: &BTreeSet<QueueId>,
-) -> Option<Statement<'a>> {
+pub(super) fn refresh<'a>(view: &View, refreshed: Refreshed) -> Option<Statement<'a>> {
     const REFRESH: &str = "UPDATE @queues q SET queued = q.queued + w.queued, leased = q.leased + w.leased, \
             done = q.done + w.done, failed = q.failed + w.failed, place = CASE WHEN s.ready THEN w.place END, \
             opens = CASE WHEN NOT s.ready AND s.first_due IS NOT NULL THEN greatest(w.opens, s.first_due * 1000) END, \
@@ -130,13 +245,9 @@ pub(super) fn refresh<'a>(
             CASE WHEN w.knows_step THEN w.step ELSE (SELECT min(e.step) FROM @entries e \
                 WHERE e.queue = w.id AND e.state = 0 AND e.step IS NOT NULL) END AS step OFFSET 0) s \
         WHERE q.id = w.id RETURNING q.id, q.place, q.opens";
-    if queues.is_empty() {
+    let columns = refreshed.unknown;
+    if columns.id.is_empty() {
         return None;
-    }
-    let none = Shift::default();
-    let mut columns = Columns::default();
-    for queue in queues {
-        columns.push(view, *queue, shifts.get(queue).unwrap_or(&none), woken.contains(queue));
     }
     let mut statement = Statement::new(REFRESH).with(columns.id, Type::INT4_ARRAY);
     for counts in columns.counts {
@@ -173,39 +284,36 @@ struct Columns {
 }
 
 impl Columns {
-    /// Of one that was woken nothing is known: what is ready there was made so beside the call.
-    fn push(&mut self, view: &View, queue: QueueId, shift: &Shift, is_woken: bool) {
-        let before = view.queue_row(queue);
-        let was_ready = before.is_some_and(|row| row.place.is_some());
-        let has_ready = shift.has_ready_after(was_ready, view.has_other_ready(queue));
-        let first_due = before.and_then(|row| row.first_due);
-        let is_still = before.is_some_and(|row| row.wake_at.is_none());
+    fn push(&mut self, view: &View, queue: QueueId, shift: &Shift, found: &Found) {
         self.id.push(int(queue.0));
         for (counts, count) in self.counts.iter_mut().zip(shift.counts) {
             counts.push(count);
         }
         self.place.push(place(view, queue));
         self.opens.push(millis(view.opens(queue).at));
-        self.ready.push(has_ready.filter(|_| !is_woken));
-        self.knows_due.push(!is_woken && shift.knows_first_due(first_due));
-        self.first_due.push(shift.first_due_after(first_due).map(second));
-        self.knows_step.push(!is_woken && is_still);
-        self.step.push(shift.step.map(millis));
+        self.ready.push(found.is_ready);
+        self.knows_due.push(found.knows_due);
+        self.first_due.push(found.first_due);
+        self.knows_step.push(found.knows_step);
+        self.step.push(found.step);
     }
 }
 
 /// Whether one of the queues that were worked out can be claimed earlier than it could before.
 pub(super) fn is_any_earlier(view: &View, refreshed: &[Row]) -> Result<bool, Failure> {
-    let at = |place: Option<i64>, opens: Option<i64>| place.map(|place| place >> 20).or(opens);
     for row in refreshed {
-        let before = view.queue_row(queue_id(row.try_get(0)?));
-        let before = before.and_then(|row| at(row.place, row.opens.map(millis)));
-        let after = at(row.try_get(1)?, row.try_get(2)?);
-        if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
+        if is_earlier(view, queue_id(row.try_get(0)?), row.try_get(1)?, row.try_get(2)?) {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Whether a queue can be claimed earlier than it could before.
+fn is_earlier(view: &View, queue: QueueId, place: Option<i64>, opens: Option<i64>) -> bool {
+    let at = |place: Option<i64>, opens: Option<i64>| place.map(|place| place >> 20).or(opens);
+    let before = view.queue_row(queue).and_then(|row| at(row.place, row.opens.map(millis)));
+    at(place, opens).is_some_and(|after| before.is_none_or(|before| after < before))
 }
 
 fn place(view: &View, queue: QueueId) -> i64 {

@@ -9,6 +9,7 @@ use super::super::loaded::Changes;
 use super::super::rows::int;
 use super::super::session::Statement;
 use super::super::view::{View, key_of};
+use super::numbers::{self, BIG, Column, INT};
 use super::shifts::Shifts;
 use crate::engine::Tx as _;
 use crate::entry::CollectionId;
@@ -72,17 +73,37 @@ pub(super) fn clear<'a>(changes: &Changes) -> Vec<Statement<'a>> {
     [ENTRIES, QUEUES, HOSTS, COUNTERS].map(clear).into()
 }
 
-/// Adds to what is counted of collections: each connection in a row of its own, so that none waits for another.
-pub(super) fn count<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'a>> {
-    const COUNT: &str = "INSERT INTO @counters AS c \
+/// What is counted of a collection.
+const COUNTS: [Column; 9] = [
+    ("collection", INT),
+    ("queued", BIG),
+    ("leased", BIG),
+    ("done", BIG),
+    ("failed", BIG),
+    ("fetches", BIG),
+    ("bytes", BIG),
+    ("changes", BIG),
+    ("skipped", BIG),
+];
+
+/// What adds to what is counted of collections, sent as `numbers`: each connection in a row of its own, so that none waits
+/// for another.
+pub(super) fn count(numbers: &str) -> String {
+    format!(
+        "INSERT INTO @counters AS c \
         SELECT w.collection, pg_backend_pid() % 64, queued, leased, done, failed, fetches, bytes, changes, skipped \
-        FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], \
-            $9::int8[]) w (collection, queued, leased, done, failed, fetches, bytes, changes, skipped) \
-        ORDER BY w.collection \
+        FROM (SELECT {} FROM generate_series(1, {}) n) w ORDER BY w.collection \
         ON CONFLICT (collection, shard) DO UPDATE SET queued = c.queued + excluded.queued, \
             leased = c.leased + excluded.leased, done = c.done + excluded.done, failed = c.failed + excluded.failed, \
             fetches = c.fetches + excluded.fetches, bytes = c.bytes + excluded.bytes, \
-            changes = c.changes + excluded.changes, skipped = c.skipped + excluded.skipped";
+            changes = c.changes + excluded.changes, skipped = c.skipped + excluded.skipped",
+        numbers::select(numbers, &COUNTS),
+        numbers::count(numbers, &COUNTS)
+    )
+}
+
+/// What the call has counted, by collection.
+pub(super) fn counts(view: &View, shifts: &Shifts) -> Vec<i64> {
     let mut sums: BTreeMap<CollectionId, [i64; 8]> = BTreeMap::new();
     for (queue, shift) in shifts {
         let (collection, _) = view.queue_parts(*queue);
@@ -100,14 +121,7 @@ pub(super) fn count<'a>(view: &View, shifts: &Shifts) -> Option<Statement<'a>> {
     sums.retain(|collection, sum| {
         sum.iter().any(|count| *count != 0) && !view.changes.cleared.contains(collection)
     });
-    if sums.is_empty() {
-        return None;
-    }
-    let numbers: Vec<i32> = sums.keys().map(|collection| int(collection.0)).collect();
-    let mut statement = Statement::new(COUNT).with(numbers, Type::INT4_ARRAY);
-    for column in 0..8 {
-        let column: Vec<i64> = sums.values().map(|sum| sum[column]).collect();
-        statement = statement.with(column, Type::INT8_ARRAY);
-    }
-    Some(statement)
+    let row =
+        |(collection, sum): (&CollectionId, &[i64; 8])| std::iter::once(int(collection.0).into()).chain(*sum);
+    sums.iter().flat_map(row).collect()
 }

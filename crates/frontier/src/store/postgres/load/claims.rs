@@ -1,7 +1,8 @@
 //! Claiming hosts and their leases.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -34,7 +35,7 @@ pub(super) async fn expired(
 ) -> Result<(), Failure> {
     const WHICH: &str = "SELECT DISTINCT x.host FROM (\
             SELECT q.host FROM @entries e JOIN @queues q ON q.id = e.queue \
-            WHERE e.state = 1 AND e.leased_until <= $1 ORDER BY e.leased_until LIMIT $2) x";
+            WHERE e.leased_until <= $1 ORDER BY e.leased_until LIMIT $2) x";
     const LOCK: &str = "SELECT h.id FROM @hosts h WHERE h.id = ANY($1) ORDER BY h.id FOR UPDATE SKIP LOCKED";
     const LEASES: &str = concat!(
         "SELECT ",
@@ -175,7 +176,8 @@ impl<'a> Claim<'a> {
             collections: wanted.collections.iter().map(|collection| int(collection.0)).collect(),
             key: wanted.key.as_deref(),
             count,
-            ready: wanted.per_host.clamp(1, MOST_READY),
+            // And one more, which tells whether something is left.
+            ready: wanted.per_host.saturating_add(1).clamp(2, MOST_READY),
             from,
         })
     }
@@ -309,7 +311,7 @@ pub(super) fn forget(loaded: &mut Loaded, host: HostId) {
     if loaded.hosts.remove(&host).is_none() {
         return;
     }
-    let queues: HashSet<QueueId> = loaded.queues_of.remove(&host).into_iter().flatten().collect();
+    let queues: FxHashSet<QueueId> = loaded.queues_of.remove(&host).into_iter().flatten().collect();
     loaded.queues.retain(|queue, _| !queues.contains(queue));
     let is_its =
         |row: &Option<EntryRow>| row.as_ref().is_some_and(|row| queues.contains(&row.standing.queue));
@@ -321,17 +323,12 @@ pub(super) fn forget(loaded: &mut Loaded, host: HostId) {
 /// already are not waited for.
 pub(super) fn ask_tokens(call: &Call<'_>, wants: &Wants, last: Option<HostId>) -> Vec<Statement<'static>> {
     const LOCK: &str = "WITH w AS MATERIALIZED (SELECT q.host FROM @entries e JOIN @queues q ON q.id = e.queue \
-            WHERE e.state = 1 AND e.token = ANY($1)), \
+            WHERE e.token = ANY($1)), \
         l AS (SELECT h.id FROM @hosts h WHERE h.id = ANY(ARRAY(SELECT w.host FROM w)) AND h.id > $2 ORDER BY h.id FOR UPDATE) \
         SELECT array_agg(l.id), \
             set_config('forager.hosts', (SELECT coalesce(array_agg(w.host), '{}') FROM w)::text, true) FROM l";
-    const LEASED: &str = concat!(
-        "SELECT ",
-        standing!(),
-        ", ",
-        text!(),
-        " FROM @entries e WHERE e.state = 1 AND e.token = ANY($1)"
-    );
+    const LEASED: &str =
+        concat!("SELECT ", standing!(), ", ", text!(), " FROM @entries e WHERE e.token = ANY($1)");
     let tokens: Vec<i64> = wants.tokens.iter().filter_map(|token| i64::try_from(token.0).ok()).collect();
     // Who is alone has all of them.
     let last = if call.is_alone { i32::MAX } else { last.map_or(-1, |last| int(last.0)) };

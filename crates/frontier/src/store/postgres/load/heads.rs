@@ -1,7 +1,8 @@
 //! What comes next in queues, and what they wait for.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -103,8 +104,8 @@ fn head_rows(
     queues: &[QueueId],
     count: usize,
     rows: &[Row],
-) -> Result<HashMap<QueueId, Head>, Failure> {
-    let mut heads: HashMap<QueueId, Head> = queues.iter().map(|queue| (*queue, Head::default())).collect();
+) -> Result<FxHashMap<QueueId, Head>, Failure> {
+    let mut heads: FxHashMap<QueueId, Head> = queues.iter().map(|queue| (*queue, Head::default())).collect();
     for row in rows {
         let (id, row) = rows::entry(row, true)?;
         heads.entry(row.standing.queue).or_default().entries.push(id);
@@ -131,7 +132,7 @@ pub(super) async fn outlook(
         (SELECT min(d.opens) FROM unnest($1::int4[]) c (collection) CROSS JOIN LATERAL (SELECT q.opens FROM @queues q \
             WHERE q.collection = c.collection AND q.opens IS NOT NULL AND q.id <> ALL($2) ORDER BY q.opens LIMIT 1) d), \
         (SELECT e.leased_until FROM @entries e JOIN @queues q ON q.id = e.queue \
-            WHERE e.state = 1 AND q.collection = ANY($1) AND q.id <> ALL($2) ORDER BY e.leased_until LIMIT 1) \
+            WHERE e.leased_until IS NOT NULL AND q.collection = ANY($1) AND q.id <> ALL($2) ORDER BY e.leased_until LIMIT 1) \
         FROM (SELECT 1) x LEFT JOIN LATERAL (SELECT r.* FROM unnest($1::int4[]) c (collection) \
             CROSS JOIN LATERAL (SELECT q.id, q.host, q.place FROM @queues q \
                 WHERE q.collection = c.collection AND q.place IS NOT NULL AND q.id <> ALL($2) \

@@ -1,7 +1,9 @@
 //! Finding entries, queues and hosts.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::super::call::Call;
@@ -11,11 +13,10 @@ use super::super::numbers::{Needed, Numbered};
 use super::super::rows::{
     self, askable, collection_id, host_id, int, owner_number, queue_id, standing, text,
 };
-use super::super::session::Session;
-use super::super::view::key_of;
+use super::super::session::{Session, Statement};
 use super::super::wants::{Lookup, Stretch, Wants, stretch_key};
 use super::claims::forget;
-use super::{host_rows, lock, owner};
+use super::{Opened, lock_and_read, owner};
 use crate::engine::Within;
 use crate::entry::{CollectionId, EntryId, HostId, QueueId};
 
@@ -38,20 +39,23 @@ pub(super) async fn hosts_of_entries(
 }
 
 /// Entries by collection, queue key and identity. Where those that are not there may be added, their hosts are locked
-/// at once. Returns how many numbers that would take.
+/// at once. Which hosts there are may have been answered already. Returns how many numbers it takes to add what is missing.
 pub(super) async fn lookups(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
-    wants: &Wants,
+    (wants, opened): (&Wants, Option<Opened>),
     hosts: &mut BTreeSet<HostId>,
 ) -> Result<Needed, Failure> {
     if wants.lookups.is_empty() {
         return Ok(Needed::default());
     }
-    let keys: BTreeSet<(CollectionId, String)> =
-        wants.lookups.iter().map(|(collection, key, _)| (*collection, key.clone())).collect();
-    let versions = queue_keys(session, call, loaded, &keys, hosts).await?;
+    let keys = keys_of(wants);
+    let answers = match opened {
+        Some(answers) => answers,
+        None => session.run_all(&[ask_keys(call, &keys)]).await?,
+    };
+    let versions = take_keys(call, loaded, &keys, answers.iter().flatten(), hosts)?;
     let all: Vec<&Lookup> = wants.lookups.iter().collect();
     look_up(session, loaded, &all).await?;
     if !wants.may_add {
@@ -61,7 +65,7 @@ pub(super) async fn lookups(
         all.into_iter().filter(|lookup| found_as(loaded, lookup).is_none()).collect();
     let needed = needed(call, loaded, &missing);
     if !call.is_alone {
-        lock_hosts_of(session, call, loaded, wants, &mut missing).await?;
+        lock_hosts_of(session, call, loaded, (wants, hosts), &mut missing).await?;
         // Others may have added them meanwhile, but not where queues are as they were.
         missing.retain(|(collection, key, _)| {
             let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten();
@@ -75,9 +79,9 @@ pub(super) async fn lookups(
 }
 
 /// The entry that was found.
-fn found_as(loaded: &Loaded, (collection, key, identity): &Lookup) -> Option<EntryId> {
-    let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten()?;
-    loaded.found.get(&(queue, key_of(identity))).copied().flatten()
+fn found_as(loaded: &Loaded, (collection, name, key): &Lookup) -> Option<EntryId> {
+    let queue = loaded.queue_by.get(&(*collection, name.clone())).copied().flatten()?;
+    loaded.found.get(&(queue, *key)).copied().flatten()
 }
 
 /// The host of an entry that is there or may be added.
@@ -101,12 +105,13 @@ fn needed(call: &Call<'_>, loaded: &Loaded, missing: &[&Lookup]) -> Needed {
     needed
 }
 
-/// Locks the hosts of entries that may be added and reads them, and leaves those entries whose hosts were not locked before.
+/// Locks the hosts of entries that may be added, reads them and the others that were found, and leaves those entries whose hosts
+/// were not locked before.
 async fn lock_hosts_of(
     session: &Session,
     call: &Call<'_>,
     loaded: &mut Loaded,
-    wants: &Wants,
+    (wants, found): (&Wants, &BTreeSet<HostId>),
     missing: &mut Vec<&Lookup>,
 ) -> Result<(), Failure> {
     let is_open = |host: &HostId| !loaded.locked.contains(host);
@@ -121,13 +126,15 @@ async fn lock_hosts_of(
     for host in &hosts {
         forget(loaded, *host);
     }
-    lock(session, loaded, &hosts).await?;
+    let unread: BTreeSet<HostId> =
+        found.iter().filter(|host| !loaded.hosts.contains_key(host)).chain(&hosts).copied().collect();
+    lock_and_read(session, loaded, &hosts, &unread).await?;
     let is_locked =
         |lookup: &&Lookup| host_of(call, loaded, lookup).is_some_and(|host| hosts.contains(&host));
     let found = wants.lookups.iter().filter(is_locked).filter_map(|lookup| found_as(loaded, lookup));
     let found: Vec<EntryId> = found.collect();
     loaded.outdated.extend(found);
-    host_rows(session, loaded, &hosts).await
+    Ok(())
 }
 
 async fn look_up(session: &Session, loaded: &mut Loaded, lookups: &[&Lookup]) -> Result<(), Failure> {
@@ -137,9 +144,9 @@ async fn look_up(session: &Session, loaded: &mut Loaded, lookups: &[&Lookup]) ->
         ", e.key FROM unnest($1::int4[], $2::bytea[]) w (queue, key) \
          JOIN @entries e ON e.queue = w.queue AND e.key = w.key"
     );
-    let known = lookups.iter().filter_map(|(collection, key, identity)| {
-        let queue = loaded.queue_by.get(&(*collection, key.clone())).copied().flatten()?;
-        Some((queue, key_of(identity)))
+    let known = lookups.iter().filter_map(|(collection, name, key)| {
+        let queue = loaded.queue_by.get(&(*collection, name.clone())).copied().flatten()?;
+        Some((queue, *key))
     });
     let known: Vec<(QueueId, Key)> = known.collect();
     if known.is_empty() {
@@ -171,7 +178,10 @@ pub(super) async fn keys(
 ) -> Result<(), Failure> {
     const HOSTS: &str = "SELECT h.id, h.key, h.owner FROM unnest($1::text[], $2::int4[]) w (key, owner) \
         JOIN @hosts h ON h.key = w.key AND h.owner = w.owner";
-    queue_keys(session, call, loaded, &wants.queues, hosts).await?;
+    if !wants.queues.is_empty() {
+        let answers = session.run_all(&[ask_keys(call, &wants.queues)]).await?;
+        take_keys(call, loaded, &wants.queues, answers.iter().flatten(), hosts)?;
+    }
     if wants.hosts.is_empty() {
         return Ok(());
     }
@@ -187,36 +197,37 @@ pub(super) async fn keys(
     Ok(())
 }
 
-/// Finds queues by their keys; returns their versions.
-async fn queue_keys(
-    session: &Session,
-    call: &Call<'_>,
-    loaded: &mut Loaded,
-    wanted: &BTreeSet<(CollectionId, String)>,
-    hosts: &mut BTreeSet<HostId>,
-) -> Result<HashMap<QueueId, i64>, Failure> {
+/// The queues of entries that are looked up, by their keys.
+pub(super) fn keys_of(wants: &Wants) -> BTreeSet<(CollectionId, String)> {
+    wants.lookups.iter().map(|(collection, name, _)| (*collection, name.clone())).collect()
+}
+
+/// What finds queues by their keys.
+pub(super) fn ask_keys(call: &Call<'_>, wanted: &BTreeSet<(CollectionId, String)>) -> Statement<'static> {
     const QUEUES: &str = "SELECT h.id, w.collection, h.key, q.id, q.xmin::text::int8 \
         FROM unnest($1::int4[], $2::int4[], $3::text[]) w (collection, owner, key) \
         JOIN @hosts h ON h.key = w.key AND h.owner = w.owner \
         LEFT JOIN @queues q ON q.collection = w.collection AND q.host = h.id";
+    let owners = wanted.iter().map(|(collection, _)| owner_number(owner(call, *collection)));
+    Statement::new(QUEUES)
+        .with(wanted.iter().map(|(collection, _)| int(collection.0)).collect::<Vec<_>>(), Type::INT4_ARRAY)
+        .with(owners.collect::<Vec<_>>(), Type::INT4_ARRAY)
+        .with(wanted.iter().map(|(_, key)| askable(key).to_owned()).collect::<Vec<_>>(), Type::TEXT_ARRAY)
+}
+
+/// Takes in the queues that were found; returns their versions.
+fn take_keys<'a>(
+    call: &Call<'_>,
+    loaded: &mut Loaded,
+    wanted: &BTreeSet<(CollectionId, String)>,
+    rows: impl Iterator<Item = &'a Row>,
+    hosts: &mut BTreeSet<HostId>,
+) -> Result<FxHashMap<QueueId, i64>, Failure> {
     for (collection, key) in wanted {
         loaded.queue_by.insert((*collection, key.clone()), None);
         loaded.host_by.entry((owner(call, *collection), key.clone())).or_insert(None);
     }
-    let mut versions = HashMap::new();
-    if wanted.is_empty() {
-        return Ok(versions);
-    }
-    let collections: Vec<i32> = wanted.iter().map(|(collection, _)| int(collection.0)).collect();
-    let owners: Vec<i32> =
-        wanted.iter().map(|(collection, _)| owner_number(owner(call, *collection))).collect();
-    let texts: Vec<&str> = wanted.iter().map(|(_, key)| askable(key)).collect();
-    let rows = session
-        .query(
-            QUEUES,
-            &[(&collections, Type::INT4_ARRAY), (&owners, Type::INT4_ARRAY), (&texts, Type::TEXT_ARRAY)],
-        )
-        .await?;
+    let mut versions = FxHashMap::default();
     for row in rows {
         let host = host_id(row.try_get(0)?);
         let collection = collection_id(row.try_get(1)?);

@@ -74,7 +74,7 @@ impl Tx for View {
             });
             if !is_known {
                 are_known = false;
-                wants.lookups.insert((collection, (*key).to_owned(), (*identity).to_owned()));
+                wants.lookups.insert((collection, (*key).to_owned(), key_of(identity)));
             }
         }
         wants.may_add |= !are_known;
@@ -90,8 +90,8 @@ impl Tx for View {
         let loaded = self.loaded.found.get(&(queue, key));
         if loaded.is_none() && found.is_none() {
             let (collection, host) = self.queue_parts(queue);
-            let key = self.host_row(host).key.clone();
-            self.wants().lookups.insert((collection, key, identity.to_owned()));
+            let name = self.host_row(host).key.clone();
+            self.wants().lookups.insert((collection, name, key));
         }
         let found = found.or(loaded.copied().flatten());
         Ok(found.filter(|entry| !matches!(self.changes.entries.get(entry), Some(None))))
@@ -166,7 +166,7 @@ impl Tx for View {
             seen,
             version: 0,
         };
-        self.changes.new_queues.insert(queue, row);
+        self.changes.take_queue(queue, row);
         self.changes.queue_by.insert((collection, key.to_owned()), queue);
         queue
     }
