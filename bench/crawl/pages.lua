@@ -1,5 +1,13 @@
--- All pages of one host in turn; the number of pages comes as an argument.
-local requests, last = {}, 0
+-- The pages of a host in turn; the number of pages comes as an argument. With ALL_HOSTS each thread has a host of its own,
+-- otherwise all have the first.
+local threads, requests, last = 0, {}, 0
+
+function setup(thread)
+  threads = threads + 1
+  if os.getenv("ALL_HOSTS") then
+    thread.addr = wrk.lookup("127.0.0." .. threads, wrk.port)[1]
+  end
+end
 
 function init(arguments)
   for page = 1, tonumber(arguments[1]) - 1 do

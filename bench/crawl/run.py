@@ -22,8 +22,9 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 WRK_SECONDS = 10
-# wrk asks for the pages of one host, which the server has at hand; "wrk, all hosts" for all that a crawl has to fetch.
-GOALS = {"Scrapy": 20.0, "colly": 3.0, "wrk": 0.35, "wrk, all hosts": 0.35}
+# wrk asks for the pages of one host, which the server has at hand; this, for all that a crawl has to fetch.
+ALL_HOSTS = "wrk, all hosts"
+GOALS = {"Scrapy": 20.0, "colly": 3.0, "wrk": 0.35, ALL_HOSTS: 0.35}
 
 
 class Site:
@@ -56,15 +57,15 @@ def commands(options, site):
     hosts, port = str(site.hosts), str(site.port)
     spider = [scrapy, "runspider", HERE / "spider.py", "-a", f"hosts={hosts}", "-a", f"port={port}"]
 
-    def load(threads, script):
+    def load(threads):
         # As many connections in all as the crawlers may have.
-        flags = [f"-t{threads}", f"-c{2 * site.hosts}", f"-d{WRK_SECONDS}s", "-s", HERE / script]
+        flags = [f"-t{threads}", f"-c{2 * site.hosts}", f"-d{WRK_SECONDS}s", "-s", HERE / "pages.lua"]
         return [wrk, *flags, f"http://127.0.0.1:{port}/", "--", str(site.pages)]
 
     found = {
-        "wrk": load(2, "pages.lua"),
+        "wrk": load(2),
         # A thread of wrk has one address.
-        "wrk, all hosts": load(site.hosts, "hosts.lua"),
+        ALL_HOSTS: load(site.hosts),
         "Forager": [options.binaries / "bench_crawl", hosts, port],
         "colly": [tools / "colly", hosts, port],
         "Scrapy": [*spider, "-s", "JOBDIR=job"],
@@ -77,7 +78,9 @@ def measure(name, command, site, options):
     """Runs one crawler to its end."""
     site.ask("reset")
     library = options.tools / "wrk/usr/lib" / f"{platform.machine()}-linux-gnu"
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(library)} if name.startswith("wrk") else None
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(library)} if name.startswith("wrk") else dict(os.environ)
+    if name == ALL_HOSTS:
+        environment["ALL_HOSTS"] = "yes"
     served = site.processor_time()
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
@@ -193,7 +196,7 @@ def report(options, runs, memory, load):
         "time, processor time and memory are those of the whole process. Scrapy keeps its queue in a JOBDIR, "
         "colly in memory (its queue with 2 workers a host; its asynchronous mode is slower); with Forager, what was reported survives the end of the process at any moment. "
         f"wrk reads nothing of what it gets: it asks for the pages of one host again and again over {2 * options.hosts} connections, which "
-        "the server has in its caches after the first time; \"wrk, all hosts\" for those of all hosts, over two connections to each, as a crawl "
+        f"the server has in its caches after the first time; \"{ALL_HOSTS}\" for those of all hosts, over two connections to each, as a crawl "
         "does, with a thread for each host, since a thread of wrk has one address.\n"
     )
     yield from table(runs)
