@@ -1,5 +1,6 @@
 //! What the commands that fetch have in common: settings, signals, and what is told meanwhile.
 
+mod appended;
 pub(crate) mod changes;
 pub(crate) mod counts;
 mod hook;

@@ -427,3 +427,45 @@ fn lines_are_made_up_for_after_any_number_of_pages_that_were_not_asked_for() {
     assert_eq!(urls(&made_up), urls(&fetched[1..]));
     assert!(made_up.iter().all(|line| line["collection"] == job), "{made_up:?}");
 }
+
+/// A full disk breaks lines off. What is written next has lines of its own, and the one that was broken off is made up for.
+#[test]
+fn a_line_that_is_not_whole_swallows_none_that_follows() {
+    // By how many bytes the files are shortened: into the last line, and by its end alone.
+    for lost in [9, 1] {
+        let host = plain_host(HOST, 6).page("/2", page("Two", &["ftp://a.test/x"]));
+        let field = Field::new(Site::new().host(host.page("/6", page("Six", &["ftp://a.test/y"]))));
+        let files = ["pages.jsonl", "skipped.jsonl", "crawl.log"];
+        let started = ["--name", "job", "--skipped", files[1], "--crawl-log", files[2]];
+        let ran = field.crawl(HOST, &[&started[..], &["--limit", "4"]].concat());
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let logged = |field: &Field| std::fs::read_to_string(field.file("crawl.log")).unwrap();
+        let before = logged(&field).lines().count();
+        for name in files {
+            let text = std::fs::read(field.file(name)).unwrap();
+            std::fs::write(field.file(name), &text[..text.len() - lost]).unwrap();
+        }
+
+        let ran = field.crawl(HOST, &started);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let told: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("not whole")).collect();
+        assert_eq!(told.len(), if lost > 1 { files.len() } else { 0 }, "{ran:?}");
+        for (name, line) in files.iter().zip(&told) {
+            assert!(ran.stderr.contains(&format!("{name} ended with a line that is not whole")), "{line}");
+        }
+        assert_eq!(
+            written(&field),
+            each(6, 1).into_keys().collect(),
+            "{lost}: every fetch has its line, and one"
+        );
+        let made_up = field.lines("pages.jsonl").iter().filter(|line| line["recovered"] == true).count();
+        assert_eq!(made_up, usize::from(lost > 1), "{lost}");
+        let skipped: Vec<Value> =
+            field.lines("skipped.jsonl").iter().map(|line| line["url"].clone()).collect();
+        let want = if lost > 1 { vec!["ftp://a.test/y"] } else { vec!["ftp://a.test/x", "ftp://a.test/y"] };
+        assert_eq!(skipped, want, "{lost}");
+        let log = logged(&field);
+        assert!(log.lines().all(|line| line.split_whitespace().count() == 12), "{log}");
+        assert_eq!(log.lines().count(), before + 3 - usize::from(lost > 1), "{log}");
+    }
+}
