@@ -469,3 +469,45 @@ fn a_line_that_is_not_whole_swallows_none_that_follows() {
         assert_eq!(log.lines().count(), before + 3 - usize::from(lost > 1), "{log}");
     }
 }
+
+/// A limit is no end: the pages that are left are those of the job, and its name stands for it.
+#[test]
+fn a_name_at_its_limit_stands_for_its_crawl() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 9)));
+    let started = ["--name", "job", "--limit", "3"];
+    assert_eq!(field.crawl(HOST, &started).good_rows()[0]["job"], "job");
+    for dry in [&[][..], &["--dry-run"]] {
+        let ran = field.crawl(HOST, &[&started[..], &["--depth", "2"], dry].concat());
+        assert_eq!(ran.status, 4, "{dry:?}: {ran:?}");
+        let told = "\"job\" is not done (7 pages are left at its limit), and is another crawl: its depth is the default, \
+                    here 2.";
+        assert!(ran.stderr.contains(told), "{dry:?}: {ran:?}");
+    }
+    assert_eq!(field.paths(HOST).len(), 3, "nobody was asked");
+    let rows = field.crawl(HOST, &["--name", "job", "--limit", "6"]).good_rows();
+    assert_eq!(
+        (&rows[0]["job"], field.paths(HOST).len()),
+        (&json!("job"), 6),
+        "the pages are still to be had"
+    );
+    // The same command again is another crawl, whose name has a number.
+    let rows = field.crawl(HOST, &["--name", "job", "--limit", "6"]).good_rows();
+    assert_eq!(rows[0]["job"], "job-2");
+}
+
+#[test]
+fn a_job_that_is_paused_at_its_limit_says_so() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 6)));
+    let with_limit = |limit: &str| field.crawl(HOST, &["--name", "job", "--limit", limit]);
+    assert_eq!(with_limit("2").status, 0);
+    assert_eq!(field.run(&["job", "pause", "job"]).status, 0);
+    for (limit, dry) in [("4", None), ("2", None), ("4", Some("--dry-run"))] {
+        let more: Vec<&str> = ["--name", "job", "--limit", limit].into_iter().chain(dry).collect();
+        let ran = field.crawl(HOST, &more);
+        assert_eq!(ran.status, 4, "{limit}, {dry:?}: {ran:?}");
+        assert!(ran.stderr.contains("the job \"job\" is paused; \"forager job resume job"), "{ran:?}");
+    }
+    assert_eq!(field.run(&["job", "resume", "job"]).status, 0);
+    assert_eq!(with_limit("4").good_rows()[0]["job"], "job");
+    assert_eq!(field.paths(HOST).len(), 4);
+}
