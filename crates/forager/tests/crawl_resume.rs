@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use forager_site::{Answer, Host, RetryAfter, Seen, Site};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use web::{Field, LONG, Started, each, page, plain_host, wait_until};
+use web::{ANOTHER_WISH, Field, LONG, Started, each, page, plain_host, wait_until};
 
 const HOST: &str = "a.test";
 const GAP: Duration = Duration::from_millis(50);
@@ -124,7 +124,7 @@ fn a_second_interrupt_stops_at_once_and_loses_nothing() {
     field.wait_for(HOST, 3);
     let start = Instant::now();
     crawl.signal("INT");
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(ANOTHER_WISH);
     crawl.signal("INT");
     assert_eq!(crawl.end().status, 13);
     assert!(start.elapsed() < LONG);
@@ -162,7 +162,7 @@ fn a_request_for_robots_txt_that_nobody_waits_for_is_logged() {
     let crawl = Started::new(&mut field.crawl_command(HOST, &more));
     field.wait_for(HOST, 1);
     crawl.signal("INT");
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(ANOTHER_WISH);
     crawl.signal("INT");
     assert_eq!(crawl.end().status, 13);
     let audit = field.run(&["audit", "--json"]).good_rows();
@@ -267,7 +267,7 @@ fn stop_and_go_on(field: &Field, more: &[&str], crawl: Started, how: &str) {
         "KILL" => crawl.kill(),
         "INT twice" => {
             crawl.signal("INT");
-            std::thread::sleep(Duration::from_millis(30));
+            std::thread::sleep(ANOTHER_WISH);
             crawl.signal("INT");
             assert!(matches!(crawl.end().status, 11 | 13), "{how}");
         }
