@@ -5,6 +5,7 @@ pub(crate) mod changes;
 pub(crate) mod counts;
 mod hook;
 mod kind;
+mod line;
 pub(crate) mod log;
 pub(crate) mod outlook;
 pub(crate) mod recover;
