@@ -241,7 +241,8 @@ impl View {
             if let Some(not_fetched) = page.not_fetched {
                 let (url, depth, rule) = (&page.url, page.depth, &page.rule);
                 let reason = &not_fetched.to_string();
-                write_line(skipped, &Skipped { url, page: None, seed_url, depth, reason, rule, ts })?;
+                let page = page.trail.via.as_deref();
+                write_line(skipped, &Skipped { url, page, seed_url, depth, reason, rule, ts })?;
             }
             for Found { url, rule, .. } in found.iter().filter(|link| is_skipped(link.action)) {
                 let depth = page.depth + u32::from(!is_target(page, url));
@@ -348,7 +349,7 @@ fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
 #[serde(rename_all = "camelCase")]
 struct Skipped<'a> {
     url: &'a str,
-    /// The page it was found on; none if it was queued, and then not fetched.
+    /// The page it was found on. Of one that was queued, and then not fetched, that is known where trails are followed.
     page: Option<&'a str>,
     seed_url: Option<&'a str>,
     depth: u32,
