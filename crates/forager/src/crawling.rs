@@ -1,9 +1,11 @@
 //! What the commands that fetch have in common: settings, signals, and what is told meanwhile.
 
+mod appended;
 pub(crate) mod changes;
 pub(crate) mod counts;
 mod hook;
 mod kind;
+mod line;
 pub(crate) mod log;
 pub(crate) mod outlook;
 pub(crate) mod recover;

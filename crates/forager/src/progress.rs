@@ -68,6 +68,11 @@ pub(crate) fn spin() {
     show(0, "{spinner} {wide_msg}");
 }
 
+/// How wide the text of that line may be: what turns before it takes two columns.
+pub(crate) fn columns() -> usize {
+    console::Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns)).saturating_sub(2)
+}
+
 /// Puts another text into that line.
 pub(crate) fn say(what: String) {
     if let Some(bar) = BAR.get() {

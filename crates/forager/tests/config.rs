@@ -161,6 +161,12 @@ fn a_bad_value_names_its_key_and_line() {
             "[fetch]\nuser_agent = \"(Example) me@a.example\"",
             "forager.toml:2: fetch.user_agent: it does not begin with a word by which robots.txt could address us",
         ),
+        ("[fetch]\ntimeout = \"0s\"", "forager.toml:2: fetch.timeout: 0s is too short to fetch anything"),
+        ("[fetch]\nanswer_timeout = \"0s\"", "forager.toml:2: fetch.answer_timeout: 0s is too short"),
+        ("[fetch]\nconnect_timeout = \"0m\"", "forager.toml:2: fetch.connect_timeout: 0s is too short"),
+        ("[fetch]\nmax_bytes = 0", "forager.toml:2: fetch.max_bytes: with 0 bytes nothing can be read"),
+        ("[fetch]\nat_once = 0", "forager.toml:2: fetch.at_once: 0 is not between 1 and 10000"),
+        ("[politeness]\nin_flight = 0", "forager.toml:2: politeness.in_flight: 0 is less than 1"),
         ("[select]\n\npage_cap = = 3", "forager.toml:3: "),
     ];
     for (text, problem) in cases {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use forager_site::{Answer, Host, RetryAfter, Seen, Site};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use web::{Field, LONG, Started, each, page, plain_host, wait_until};
+use web::{ANOTHER_WISH, Field, LONG, Started, each, page, plain_host, wait_until};
 
 const HOST: &str = "a.test";
 const GAP: Duration = Duration::from_millis(50);
@@ -124,7 +124,7 @@ fn a_second_interrupt_stops_at_once_and_loses_nothing() {
     field.wait_for(HOST, 3);
     let start = Instant::now();
     crawl.signal("INT");
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(ANOTHER_WISH);
     crawl.signal("INT");
     assert_eq!(crawl.end().status, 13);
     assert!(start.elapsed() < LONG);
@@ -162,7 +162,7 @@ fn a_request_for_robots_txt_that_nobody_waits_for_is_logged() {
     let crawl = Started::new(&mut field.crawl_command(HOST, &more));
     field.wait_for(HOST, 1);
     crawl.signal("INT");
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(ANOTHER_WISH);
     crawl.signal("INT");
     assert_eq!(crawl.end().status, 13);
     let audit = field.run(&["audit", "--json"]).good_rows();
@@ -267,7 +267,7 @@ fn stop_and_go_on(field: &Field, more: &[&str], crawl: Started, how: &str) {
         "KILL" => crawl.kill(),
         "INT twice" => {
             crawl.signal("INT");
-            std::thread::sleep(Duration::from_millis(30));
+            std::thread::sleep(ANOTHER_WISH);
             crawl.signal("INT");
             assert!(matches!(crawl.end().status, 11 | 13), "{how}");
         }
@@ -426,4 +426,88 @@ fn lines_are_made_up_for_after_any_number_of_pages_that_were_not_asked_for() {
     let urls = |lines: &[Value]| lines.iter().map(|line| line["url"].clone()).collect::<Vec<_>>();
     assert_eq!(urls(&made_up), urls(&fetched[1..]));
     assert!(made_up.iter().all(|line| line["collection"] == job), "{made_up:?}");
+}
+
+/// A full disk breaks lines off. What is written next has lines of its own, and the one that was broken off is made up for.
+#[test]
+fn a_line_that_is_not_whole_swallows_none_that_follows() {
+    // By how many bytes the files are shortened: into the last line, and by its end alone.
+    for lost in [9, 1] {
+        let host = plain_host(HOST, 6).page("/2", page("Two", &["ftp://a.test/x"]));
+        let field = Field::new(Site::new().host(host.page("/6", page("Six", &["ftp://a.test/y"]))));
+        let files = ["pages.jsonl", "skipped.jsonl", "crawl.log"];
+        let started = ["--name", "job", "--skipped", files[1], "--crawl-log", files[2]];
+        let ran = field.crawl(HOST, &[&started[..], &["--limit", "4"]].concat());
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let logged = |field: &Field| std::fs::read_to_string(field.file("crawl.log")).unwrap();
+        let before = logged(&field).lines().count();
+        for name in files {
+            let text = std::fs::read(field.file(name)).unwrap();
+            std::fs::write(field.file(name), &text[..text.len() - lost]).unwrap();
+        }
+
+        let ran = field.crawl(HOST, &started);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let told: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("not whole")).collect();
+        assert_eq!(told.len(), if lost > 1 { files.len() } else { 0 }, "{ran:?}");
+        for (name, line) in files.iter().zip(&told) {
+            assert!(ran.stderr.contains(&format!("{name} ended with a line that is not whole")), "{line}");
+        }
+        assert_eq!(
+            written(&field),
+            each(6, 1).into_keys().collect(),
+            "{lost}: every fetch has its line, and one"
+        );
+        let made_up = field.lines("pages.jsonl").iter().filter(|line| line["recovered"] == true).count();
+        assert_eq!(made_up, usize::from(lost > 1), "{lost}");
+        let skipped: Vec<Value> =
+            field.lines("skipped.jsonl").iter().map(|line| line["url"].clone()).collect();
+        let want = if lost > 1 { vec!["ftp://a.test/y"] } else { vec!["ftp://a.test/x", "ftp://a.test/y"] };
+        assert_eq!(skipped, want, "{lost}");
+        let log = logged(&field);
+        assert!(log.lines().all(|line| line.split_whitespace().count() == 12), "{log}");
+        assert_eq!(log.lines().count(), before + 3 - usize::from(lost > 1), "{log}");
+    }
+}
+
+/// A limit is no end: the pages that are left are those of the job, and its name stands for it.
+#[test]
+fn a_name_at_its_limit_stands_for_its_crawl() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 9)));
+    let started = ["--name", "job", "--limit", "3"];
+    assert_eq!(field.crawl(HOST, &started).good_rows()[0]["job"], "job");
+    for dry in [&[][..], &["--dry-run"]] {
+        let ran = field.crawl(HOST, &[&started[..], &["--depth", "2"], dry].concat());
+        assert_eq!(ran.status, 4, "{dry:?}: {ran:?}");
+        let told = "\"job\" is not done (7 pages are left at its limit), and is another crawl: its depth is the default, \
+                    here 2.";
+        assert!(ran.stderr.contains(told), "{dry:?}: {ran:?}");
+    }
+    assert_eq!(field.paths(HOST).len(), 3, "nobody was asked");
+    let rows = field.crawl(HOST, &["--name", "job", "--limit", "6"]).good_rows();
+    assert_eq!(
+        (&rows[0]["job"], field.paths(HOST).len()),
+        (&json!("job"), 6),
+        "the pages are still to be had"
+    );
+    // The same command again is another crawl, whose name has a number.
+    let rows = field.crawl(HOST, &["--name", "job", "--limit", "6"]).good_rows();
+    assert_eq!(rows[0]["job"], "job-2");
+}
+
+#[test]
+fn a_job_that_is_paused_at_its_limit_says_so() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 6)));
+    let with_limit = |limit: &str| field.crawl(HOST, &["--name", "job", "--limit", limit]);
+    assert_eq!(with_limit("2").status, 0);
+    assert_eq!(field.run(&["job", "pause", "job"]).status, 0);
+    for (limit, dry) in [("4", None), ("2", None), ("4", Some("--dry-run"))] {
+        let more: Vec<&str> = ["--name", "job", "--limit", limit].into_iter().chain(dry).collect();
+        let ran = field.crawl(HOST, &more);
+        assert_eq!(ran.status, 4, "{limit}, {dry:?}: {ran:?}");
+        assert!(ran.stderr.contains("the job \"job\" is paused; \"forager job resume job"), "{ran:?}");
+    }
+    assert_eq!(field.run(&["job", "resume", "job"]).status, 0);
+    assert_eq!(with_limit("4").good_rows()[0]["job"], "job");
+    assert_eq!(field.paths(HOST).len(), 4);
 }

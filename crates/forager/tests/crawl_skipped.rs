@@ -52,6 +52,22 @@ fn a_line_says_how_far_off_it_is_and_which_rule_decided() {
     }
 }
 
+/// Whoever has a `crawl.log` has followed the way to each page.
+#[test]
+fn a_page_that_was_not_fetched_says_where_it_was_found() {
+    let host = Host::new(HOST)
+        .robots("User-agent: *\nDisallow: /forbidden\n")
+        .page("/", page("Home", &["/on"]))
+        .page("/on", page("On", &["/forbidden"]));
+    for (more, found) in [(&[][..], false), (&["--crawl-log", "crawl.log"], true)] {
+        let field = Field::new(Site::new().host(host.clone()));
+        field.crawl(HOST, &[&["--skipped", "skipped.jsonl"], more].concat()).good_rows();
+        let lines = field.lines("skipped.jsonl");
+        let want = if found { json!(field.url(HOST, "/on")) } else { Value::Null };
+        assert_eq!((lines.len(), &lines[0]["page"]), (1, &want), "{lines:?}");
+    }
+}
+
 #[test]
 fn links_that_lead_nowhere_and_pages_that_are_forbidden_are_told() {
     let html = r##"<a href="mailto:a@b.test">m</a> <a href="javascript:void(0)">j</a> <a href="data:text/html,x">d</a>

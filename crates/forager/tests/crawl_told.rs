@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Ran, forager};
 use forager_site::{Answer, Host, Site};
 use serde_json::Value;
-use web::{Field, Started, page, plain_host, wait_until};
+use web::{ANOTHER_WISH, Field, Started, page, plain_host, wait_until};
 
 const HOST: &str = "a.test";
 
@@ -441,7 +441,7 @@ fn a_second_crawl_of_one_folder_is_told_who_has_it_and_can_wait() {
     std::thread::sleep(Duration::from_millis(300));
     assert!(field.paths("b.test").is_empty(), "it waits");
     first.signal("INT");
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(ANOTHER_WISH);
     first.signal("INT");
     assert_eq!(first.end().status, 13);
     assert_eq!(second.end().good_rows()[0]["fetched"], Value::from(2));

@@ -508,6 +508,28 @@ fn a_reader_that_goes_away_ends_it() {
     }
 }
 
+#[test]
+fn a_change_is_not_glued_to_a_line_that_is_not_whole() {
+    let board = Board::default();
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/", board.page())));
+    harvest(&field, "1s", &[HOST]);
+    std::fs::write(field.file("changes.jsonl"), "{\"url\":\"before\"}\n{\"url\":\"brok").unwrap();
+    let command = ["run", "--quiet", "--changes", "changes.jsonl"];
+    let running = Started::new(&mut field.queue.command(&command));
+    wait_until("a first look", || !field.times(HOST, "/").is_empty());
+    board.change();
+    wait_until("a change", || {
+        std::fs::read_to_string(field.file("changes.jsonl")).unwrap().contains("collection")
+    });
+    running.signal("TERM");
+    let ran = running.end();
+    assert_eq!(ran.status, 11, "{ran:?}");
+    assert!(ran.stderr.contains("changes.jsonl ended with a line that is not whole"), "{ran:?}");
+    let changes = field.lines("changes.jsonl");
+    let urls: Vec<&str> = changes.iter().map(|change| change["url"].as_str().unwrap()).collect();
+    assert_eq!(urls, ["before", &field.url(HOST, "/")]);
+}
+
 /// A run over a page that changes twice, with a command for each change that does not do well.
 fn with_hook(hook: &str, stop: impl Fn(&Started)) -> common::Ran {
     let board = Board::default();

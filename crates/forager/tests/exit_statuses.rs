@@ -168,7 +168,10 @@ fn what_is_stopped_says_so() {
             web::wait_until(name, || field.seen().len() > before + 1);
         }
         // Two that differ: the same one twice may arrive as one.
-        for signal in signals.split(' ') {
+        for (number, signal) in signals.split(' ').enumerate() {
+            if number > 0 {
+                std::thread::sleep(web::ANOTHER_WISH);
+            }
             running.signal(signal);
         }
         let ran = running.end();

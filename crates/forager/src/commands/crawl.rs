@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::bail;
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Work};
-use forager_frontier::catalog::{Change, Job, Limits};
+use forager_frontier::catalog::{Change, Job, Limits, Steering};
 use forager_frontier::entry::How;
 use forager_frontier::verbs::{Action, Discovery, JobState, JobView, Link, NewJob, Page, Stats};
 use forager_frontier::{Error, Frontier};
@@ -187,18 +187,14 @@ async fn try_to_enter(args: &CrawlArgs, crawl: &Crawl) -> anyhow::Result<Entered
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     let jobs = frontier.jobs(now).await?;
     let (last, id) = last_of(&jobs, &name(args)?);
+    if let Some(job) = last {
+        require_fit(args, &**frontier, job).await?;
+    }
     let last = match last {
         Some(job) => Some((job, continued(args, &**frontier, job, now).await?)),
         None => None,
     };
-    if let Some((job, _)) = last.filter(|(job, continued)| is_open(job, *continued, now)) {
-        asked::require_same(args, &**frontier, job).await?;
-    }
     let job = match last {
-        Some((job, _)) if job.state == JobState::Paused => {
-            let (id, place) = (&job.id, args.place.flags());
-            bail!("the job {id:?} is paused; \"forager job resume {id}{place}\" lets it go on")
-        }
         Some((job, continued)) if can_go_on(job, continued, now) => go_on(crawl, job, continued).await?,
         _ => {
             let job = frontier.start_job(&new_job(args, id)?, now).await?;
@@ -221,9 +217,27 @@ fn last_of<'j>(jobs: &'j [JobView], name: &str) -> (Option<&'j JobView>, String)
     (last, id)
 }
 
-/// Whether a job goes on, within these limits or when somebody resumes it.
-fn is_open(job: &JobView, continued: Job, now: Timestamp) -> bool {
-    job.state == JobState::Paused || can_go_on(job, continued, now)
+/// Refuses a command for which the job of its name is not there: one that is not done is what it was started for, and one
+/// that is paused waits for whoever paused it, whatever its limit.
+async fn require_fit(args: &CrawlArgs, frontier: &dyn Frontier, job: &JobView) -> anyhow::Result<()> {
+    if !is_open(job) {
+        return Ok(());
+    }
+    asked::require_same(args, frontier, job).await?;
+    if job.job.steering == Steering::Paused {
+        let (id, place) = (&job.id, args.place.flags());
+        bail!("the job {id:?} is paused; \"forager job resume {id}{place}\" lets it go on")
+    }
+    Ok(())
+}
+
+/// Whether a job has something left to do: it goes on, is paused, or stopped at a limit.
+fn is_open(job: &JobView) -> bool {
+    match job.state {
+        JobState::Running | JobState::Paused => true,
+        JobState::Finished => job.progress.queued > 0,
+        JobState::Cancelled => false,
+    }
 }
 
 /// Whether a job has something left to do within these limits.

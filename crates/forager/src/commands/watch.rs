@@ -69,6 +69,7 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
     };
     let _teller = Teller::start(AN_HOUR, move || Told {
         line: last.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        parts: None,
         figures: json!({}),
     });
     let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };

@@ -25,6 +25,7 @@ pub(super) fn check(config: &Config, layers: &Layers) -> anyhow::Result<()> {
     let selector = Selector::new(config.select.clone());
     selector.map_err(|error| layers.problem(&select_key(&error), &error.to_string()))?;
     check_fetch(config, layers)?;
+    check_zeros(config, layers)?;
     check_store(config, layers)?;
     for (index, profile) in config.profiles.iter().enumerate() {
         let problem =
@@ -59,6 +60,26 @@ fn check_fetch(config: &Config, layers: &Layers) -> anyhow::Result<()> {
         let (least, most) = (AT_ONCE.start(), AT_ONCE.end());
         let problem = format!("{} is not between {least} and {most}", config.fetch.at_once);
         return Err(layers.problem("fetch.at_once", &problem));
+    }
+    Ok(())
+}
+
+/// With nothing at all of these, no page could be had.
+fn check_zeros(config: &Config, layers: &Layers) -> anyhow::Result<()> {
+    let fetch = &config.fetch;
+    let times = [
+        ("connect_timeout", fetch.connect_timeout),
+        ("answer_timeout", fetch.answer_timeout),
+        ("timeout", fetch.timeout),
+    ];
+    if let Some((key, _)) = times.iter().find(|(_, time)| *time == Interval::default()) {
+        return Err(layers.problem(&format!("fetch.{key}"), "0s is too short to fetch anything"));
+    }
+    if fetch.max_bytes == 0 {
+        return Err(layers.problem("fetch.max_bytes", "with 0 bytes nothing can be read"));
+    }
+    if config.politeness.in_flight == 0 {
+        return Err(layers.problem("politeness.in_flight", "0 is less than 1: nothing would be fetched"));
     }
     Ok(())
 }

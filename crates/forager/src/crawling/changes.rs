@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::appended::Lines;
 use super::hook::Hook;
 use super::view::open;
 use crate::output;
@@ -61,7 +62,7 @@ impl Changes {
         if file.is_none() && command.is_none() {
             return Ok(None);
         }
-        let shown = file.map(open).transpose()?.map_or(Shown::Nowhere, Shown::Json);
+        let shown = file.map(|file| open(file, Lines::Json)).transpose()?.map_or(Shown::Nowhere, Shown::Json);
         Ok(Some(Self::new(shown, command)))
     }
 

@@ -8,9 +8,9 @@ use forager_frontier::verbs::{Nothing, Outcome};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::outlook::{Estimate, Gaps, Outlook};
+use super::line::Line;
+use super::outlook::{Gaps, Outlook};
 use super::teller::Told;
-use crate::words::{counted, in_time};
 
 /// What is counted.
 #[derive(Debug)]
@@ -70,29 +70,19 @@ impl Counts {
 
     /// How far it is, in a line. With an outlook, also how long it will take, and why.
     pub(crate) fn told(&self, outlook: Option<&mut Outlook>) -> Told {
-        let Self { fetched, queued, under_way, errors, .. } = self;
+        let Self { fetched, queued, under_way, errors, .. } = *self;
         #[expect(clippy::cast_precision_loss, reason = "for people")]
-        let rate = *fetched as f64 / self.started.elapsed().as_secs_f64().max(0.001);
-        let in_words = counted(*errors, "error", "errors");
+        let rate = fetched as f64 / self.started.elapsed().as_secs_f64().max(0.001);
         let not_before = match self.waits_for {
             Some(Nothing::NotDue { until }) => Some(until),
             _ => None,
         };
-        let estimate = outlook.and_then(|outlook| outlook.estimate(&self.gaps, (*fetched, rate), not_before));
-        let left = match estimate {
-            // Less than a second is no estimate, but what is left of an old one, or all that is known at the start.
-            Some(Estimate { seconds, bound }) if seconds >= 1.0 => {
-                format!("; about {} left, bound by {bound}", in_time(seconds))
-            }
-            _ => String::new(),
-        };
-        // What is said last is cut off first on a narrow terminal, and changes most.
-        let waits = self.waits();
-        let line = format!(
-            "{fetched} done, {queued} queued, {under_way} under way, {in_words}, {rate:.1}/s{left}{waits}"
-        );
+        let estimate = outlook.and_then(|outlook| outlook.estimate(&self.gaps, (fetched, rate), not_before));
+        // Less than a second is no estimate, but what is left of an old one, or all that is known at the start.
+        let left = estimate.filter(|estimate| estimate.seconds >= 1.0);
+        let line = Line { done: fetched, queued, under_way, errors, rate, left, waits: self.waits() };
         let figures = json!({"done": fetched, "queued": queued, "underWay": under_way, "errors": errors});
-        Told { line, figures }
+        Told { line: line.whole(), parts: Some(line), figures }
     }
 
     /// What it waits for, if it waits.

@@ -1,6 +1,7 @@
 //! How long a crawl will take, and what keeps it from being faster.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,8 +21,9 @@ use crate::words::{counted, in_time};
 
 /// How many hosts are looked at. The end of a crawl of more is not that of any single one.
 const MOST_HOSTS: usize = 10_000;
-/// An estimate is good for so long: to ask for all hosts takes its time.
+/// An estimate is good for so long at most, and at least: to ask for all hosts takes its time.
 const GOOD_FOR: Duration = Duration::from_secs(5);
+const SHORT: Duration = Duration::from_secs(1);
 /// From so many fetches on, what a host takes is known better than what is set for it.
 const ENOUGH: u64 = 4;
 
@@ -105,7 +107,23 @@ impl Gaps {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) seconds: f64,
+    /// What it is bound by: a host, or a limit.
     pub(crate) bound: String,
+    /// What that has to do with it, as it follows upon the name.
+    pub(crate) why: String,
+}
+
+impl Estimate {
+    fn at_limit(seconds: f64, limit: impl fmt::Display) -> Self {
+        Self { seconds, bound: format!("the limit of {limit}"), why: String::new() }
+    }
+}
+
+/// How long an estimate is good for. A short one, or none, is of the first pages, and of them only: what they lead to is
+/// not known yet.
+fn good_for(estimate: Option<&Estimate>) -> Duration {
+    let seconds = estimate.map_or(0.0, |estimate| estimate.seconds);
+    Duration::from_secs_f64(seconds.clamp(SHORT.as_secs_f64(), GOOD_FOR.as_secs_f64()))
 }
 
 /// What a host still has to do.
@@ -127,15 +145,15 @@ impl Left {
         self.closed.as_ref().map_or(0.0, |(seconds, _)| *seconds) + self.queued as f64 * self.gap
     }
 
-    fn bound(&self) -> String {
-        let Self { host, queued, gap, closed, is_slow } = self;
+    fn why(&self) -> String {
+        let Self { queued, gap, closed, is_slow, .. } = self;
         let why = if *is_slow { " as its robots.txt asks: a slow host" } else { "" };
         let pages = format!("{}, one in {gap:.1}s{why}", counted(*queued, "page", "pages"));
         match closed {
             Some((seconds, why)) if *seconds > self.seconds() / 2.0 => {
-                format!("{host}: {why}, then {pages}")
+                format!(": {why}, then {pages}")
             }
-            _ => format!("{host}: {pages}"),
+            _ => format!(": {pages}"),
         }
     }
 }
@@ -173,7 +191,9 @@ impl Outlook {
         (fetched, rate): (u64, f64),
         not_before: Option<Moment>,
     ) -> Option<Estimate> {
-        if let Some((at, estimate)) = self.last.as_ref().filter(|(at, _)| at.elapsed() < GOOD_FOR) {
+        if let Some((at, estimate)) =
+            self.last.as_ref().filter(|(at, known)| at.elapsed() < good_for(known.as_ref()))
+        {
             return estimate.clone().map(|estimate| Estimate {
                 seconds: (estimate.seconds - at.elapsed().as_secs_f64()).max(0.0),
                 ..estimate
@@ -223,14 +243,11 @@ impl Outlook {
             let left = pages.saturating_sub(self.before + fetched);
             #[expect(clippy::cast_precision_loss, reason = "for people")]
             let seconds = left as f64 / rate;
-            limits.push(Estimate {
-                seconds,
-                bound: format!("the limit of {}", counted(pages, "page", "pages")),
-            });
+            limits.push(Estimate::at_limit(seconds, counted(pages, "page", "pages")));
         }
         if let Some((time, ends)) = self.limits.time.zip(self.time_ends) {
             let left = ends.duration_since(now).as_secs_f64();
-            limits.push(Estimate { seconds: left.max(0.0), bound: format!("the limit of {time}") });
+            limits.push(Estimate::at_limit(left.max(0.0), time));
         }
         limits
     }
@@ -239,7 +256,7 @@ impl Outlook {
 /// A crawl is over when its slowest host is.
 fn slowest(hosts: impl Iterator<Item = Left>) -> Option<Estimate> {
     let slowest = hosts.max_by(|one, other| one.seconds().total_cmp(&other.seconds()))?;
-    Some(Estimate { seconds: slowest.seconds(), bound: slowest.bound() })
+    Some(Estimate { seconds: slowest.seconds(), why: slowest.why(), bound: slowest.host })
 }
 
 /// What comes first ends it. With nothing left there is nothing to wait for.
@@ -263,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_slowest_host_or_the_first_limit_decides() {
-        let limit = |seconds| Estimate { seconds, bound: "the limit of 10 pages".to_owned() };
+        let limit = |seconds| Estimate::at_limit(seconds, "10 pages");
         let (many, slow) = (left("many.test", 100, 3.5, None), left("slow.test", 10, 60.0, None));
         let closed = left("closed.test", 1, 2.0, Some(900.0));
         let crawl = left("crawl.test", 10, 90.0, None);
@@ -295,9 +312,18 @@ mod tests {
             ),
         ];
         for (name, hosts, limits, want) in table {
-            let want = want.map(|(seconds, bound)| Estimate { seconds, bound: bound.to_owned() });
+            let want = want.map(|(seconds, bound)| (seconds, bound.to_owned()));
             let got = soonest(slowest(hosts.iter().map(|left| (*left).clone())), limits);
-            assert_eq!(got, want, "{name}");
+            assert_eq!(got.map(|got| (got.seconds, got.bound + &got.why)), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_estimate_of_next_to_nothing_is_soon_made_anew() {
+        let table = [(None, 1.0), (Some(0.1), 1.0), (Some(3.5), 3.5), (Some(1e300), 5.0)];
+        for (seconds, want) in table {
+            let estimate = seconds.map(|seconds| Estimate::at_limit(seconds, "1 page"));
+            assert_eq!(good_for(estimate.as_ref()), Duration::from_secs_f64(want), "{seconds:?}");
         }
     }
 

@@ -15,13 +15,13 @@ use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::appended::LONGEST_LINE;
+
 /// Rows that are read at a time.
 const PAGE: usize = 10_000;
 /// How many lines of fetches from the end are looked for in the log: the very last may be of one that the queue did not
 /// take in, because its lease had run out.
 const LINES: usize = 1000;
-/// The longest line that is read; ours are shorter.
-const LONGEST_LINE: usize = 16 << 20;
 
 /// A line, as far as the log has it.
 #[derive(Debug, Serialize)]

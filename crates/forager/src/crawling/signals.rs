@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use forager_crawl::Stop;
@@ -59,6 +60,28 @@ impl Signals {
     }
 }
 
+/// Signals that come as soon after the first are of the same wish: `timeout` sends one to its child, and at once another
+/// to the group that the child is in.
+const TOGETHER: Duration = Duration::from_millis(300);
+
+/// How often people asked to stop.
+#[derive(Default)]
+struct Wishes {
+    /// When they did first.
+    first: Option<Instant>,
+}
+
+impl Wishes {
+    /// What a signal asks for that comes now, if it is another wish.
+    fn asked(&mut self, now: Instant) -> Option<Stop> {
+        let Some(first) = self.first else {
+            self.first = Some(now);
+            return Some(Stop::Drain);
+        };
+        (now.duration_since(first) >= TOGETHER).then_some(Stop::Now)
+    }
+}
+
 /// Waits until whoever read standard output has gone away. Where that is no pipe, nobody knows.
 async fn reader_gone() -> io::Result<()> {
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -70,8 +93,8 @@ async fn reader_gone() -> io::Result<()> {
     pipe::Sender::from_file_unchecked(output)?.ready(Interest::ERROR).await.map(|_| ())
 }
 
-/// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once. `on_stop` is told
-/// of it first.
+/// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once, unless it comes
+/// together with the first. `on_stop` is told of it first.
 pub(crate) fn with_signals<T>(
     on_stop: fn(Stop),
     work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>,
@@ -83,16 +106,21 @@ pub(crate) fn with_signals<T>(
         let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
         let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
         let listening = tokio::spawn(async move {
-            for asked in [Stop::Drain, Stop::Now] {
-                loop {
-                    tokio::select! {
-                        _ = interrupt.recv() => break,
-                        _ = terminate.recv() => break,
-                        _ = hang_up.recv() => if again.send(true).is_err() { return },
+            let mut wishes = Wishes::default();
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                    _ = hang_up.recv() => {
+                        if again.send(true).is_err() {
+                            return;
+                        }
+                        continue;
                     }
                 }
+                let Some(asked) = wishes.asked(Instant::now()) else { continue };
                 on_stop(asked);
-                if sender.send(asked).is_err() {
+                if sender.send(asked).is_err() || asked == Stop::Now {
                     return;
                 }
             }
@@ -112,4 +140,26 @@ pub(crate) fn with_signals<T>(
         reading.abort();
         done
     })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_that_come_together_are_one_wish() {
+        let start = Instant::now();
+        let table: [(&str, &[u64], Option<Stop>); 5] = [
+            ("the first", &[0], Some(Stop::Drain)),
+            ("one at the same moment", &[0, 0], None),
+            ("one just after it", &[0, 299], None),
+            ("another wish", &[0, 300], Some(Stop::Now)),
+            ("another wish after one that came together", &[0, 5, 400], Some(Stop::Now)),
+        ];
+        for (name, times, want) in table {
+            let mut wishes = Wishes::default();
+            let asked = times.iter().map(|at| wishes.asked(start + Duration::from_millis(*at)));
+            assert_eq!(asked.last().flatten(), want, "{name}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::line::Line;
 use crate::journal::{self, Event, Level};
 use crate::progress;
 
@@ -23,11 +24,18 @@ pub(crate) const AN_HOUR: Duration = Duration::from_hours(1);
 pub(crate) struct Told {
     /// For people.
     pub(crate) line: String,
+    /// What that is made of, where it may be too long for a terminal.
+    pub(crate) parts: Option<Line>,
     /// For programs.
     pub(crate) figures: Value,
 }
 
 impl Told {
+    /// The line, for a terminal of so many columns.
+    fn fitted(self, columns: usize) -> String {
+        self.parts.map_or(self.line, |parts| parts.fitted(columns))
+    }
+
     /// Writes it down.
     pub(crate) fn tell(&self) {
         journal::tell(Level::Info, Event::Progress, &self.line, &self.figures);
@@ -60,7 +68,7 @@ fn tell(stopped: &mpsc::Receiver<()>, longest: Duration, mut line: impl FnMut() 
     let mut wait = if is_terminal { ON_TERMINAL } else { FIRST };
     while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
         if is_terminal {
-            progress::say(line().line);
+            progress::say(line().fitted(progress::columns()));
         } else {
             line().tell();
             wait = (wait * 2).min(longest);

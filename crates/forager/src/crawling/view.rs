@@ -1,8 +1,7 @@
 //! What a crawl shows while it runs, and the sum of it at the end.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use forager_frontier::verbs::{Action, Nothing, Outcome};
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::appended::{Appended, Lines};
 use super::changes::Changes;
 use super::counts::{Shared, is_failed};
 use super::outlook::Outlook;
@@ -34,8 +34,12 @@ pub(crate) struct Files {
 impl Files {
     /// Opens those that are asked for. What they have stays: a crawl that goes on adds to it.
     pub(crate) fn open(args: &FilesArgs) -> anyhow::Result<Self> {
-        let open = |path: &Option<PathBuf>| path.as_deref().map(open).transpose();
-        Ok(Self { pages: open(&args.out)?, skipped: open(&args.skipped)?, log: open(&args.crawl_log)? })
+        let open = |path: &Option<PathBuf>, lines| path.as_deref().map(|path| open(path, lines)).transpose();
+        Ok(Self {
+            pages: open(&args.out, Lines::Json)?,
+            skipped: open(&args.skipped, Lines::Json)?,
+            log: open(&args.crawl_log, Lines::Log)?,
+        })
     }
 }
 
@@ -48,12 +52,11 @@ impl Files {
     }
 }
 
-pub(super) fn open(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
+pub(super) fn open(path: &Path, lines: Lines) -> anyhow::Result<Box<dyn Write + Send>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdout()));
     }
-    let file = File::options().create(true).append(true).open(path);
-    Ok(Box::new(BufWriter::new(file.with_context(|| format!("cannot write {}", path.display()))?)))
+    Ok(Box::new(Appended::open(path, lines)?))
 }
 
 /// What was counted.
@@ -238,7 +241,8 @@ impl View {
             if let Some(not_fetched) = page.not_fetched {
                 let (url, depth, rule) = (&page.url, page.depth, &page.rule);
                 let reason = &not_fetched.to_string();
-                write_line(skipped, &Skipped { url, page: None, seed_url, depth, reason, rule, ts })?;
+                let page = page.trail.via.as_deref();
+                write_line(skipped, &Skipped { url, page, seed_url, depth, reason, rule, ts })?;
             }
             for Found { url, rule, .. } in found.iter().filter(|link| is_skipped(link.action)) {
                 let depth = page.depth + u32::from(!is_target(page, url));
@@ -345,7 +349,7 @@ fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
 #[serde(rename_all = "camelCase")]
 struct Skipped<'a> {
     url: &'a str,
-    /// The page it was found on; none if it was queued, and then not fetched.
+    /// The page it was found on. Of one that was queued, and then not fetched, that is known where trails are followed.
     page: Option<&'a str>,
     seed_url: Option<&'a str>,
     depth: u32,
@@ -418,6 +422,8 @@ fn is_skipped(action: Action) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufWriter;
+
     use super::*;
 
     #[test]

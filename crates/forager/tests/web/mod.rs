@@ -23,6 +23,9 @@ use crate::common::{Queue, Ran, run_command};
 /// Longer than anything takes that works, also on a machine with much else to do.
 pub(crate) const LONG: Duration = Duration::from_mins(1);
 
+/// Two signals that are so far apart are two wishes.
+pub(crate) const ANOTHER_WISH: Duration = Duration::from_secs(1);
+
 /// By how much a request may arrive later than it was sent: a busy machine takes its time.
 pub(crate) const TOLERANCE: SignedDuration = SignedDuration::from_millis(120);
 

@@ -7,13 +7,14 @@ use forager_core::scope::Profile;
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_frontier::Frontier;
 use forager_frontier::catalog::Catalog;
-use forager_frontier::verbs::{JobView, MAX_NOTE_BYTES, Note};
+use forager_frontier::verbs::{JobState, JobView, MAX_NOTE_BYTES, Note};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::absolute;
 use crate::cli::CrawlArgs;
+use crate::words::counted;
 
 /// How many URLs are named that are not those of a job.
 const NAMED: usize = 3;
@@ -98,8 +99,14 @@ pub(super) async fn require_same(
     let differences = asked.differences(&Asked::by(args)?);
     if !differences.is_empty() {
         let (id, place, differences) = (&job.id, args.place.flags(), differences.join("; "));
+        let left = match (job.state, job.progress.queued) {
+            (JobState::Finished, pages) => {
+                format!(" ({} left at its limit)", counted(pages, "page is", "pages are"))
+            }
+            _ => String::new(),
+        };
         bail!(
-            "the job {id:?} is not done, and is another crawl: {differences}. Give this one another --name, or go on \
+            "the job {id:?} is not done{left}, and is another crawl: {differences}. Give this one another --name, or go on \
              with the same URLs and options (limits may differ); \"forager job cancel {id}{place}\" gives that one up"
         )
     }

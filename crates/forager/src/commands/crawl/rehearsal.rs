@@ -9,7 +9,7 @@ use forager_frontier::{Frontier, Memory, Moment};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{asked, can_go_on, continued, last_of, name, new_job, queue_sitemaps};
+use super::{can_go_on, continued, last_of, name, new_job, queue_sitemaps, require_fit};
 use crate::Outcome;
 use crate::cli::CrawlArgs;
 use crate::config::Config;
@@ -97,11 +97,11 @@ impl Rehearsal<'_> {
         let (args, now) = (self.args, self.now);
         let jobs = store::ask(frontier.jobs(now))?;
         let (Some(job), _) = last_of(&jobs, &name(args)?) else { return Ok(None) };
+        runtime::wait(require_fit(args, frontier, job))??;
         let continued = store::ask(continued(args, frontier, job, now))?;
         if !can_go_on(job, continued, now) {
             return Ok(None);
         }
-        runtime::wait(asked::require_same(args, frontier, job))??;
         let Stats { queued, done, tally, .. } = &job.progress;
         let pages = counted(*queued, "page", "pages");
         output::tell(format_args!("it would go on with job {:?}: {pages} queued", job.id));
