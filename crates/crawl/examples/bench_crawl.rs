@@ -58,6 +58,7 @@ async fn main() -> anyhow::Result<()> {
     settings.politeness.delay = Interval::default();
     settings.politeness.max_delay = Interval::default();
     settings.politeness.in_flight = 2;
+    forager_crawl::memory::use_small_pages();
     let frontier = Arc::new(Embedded::open(folder.path().join("queue"), settings, Options::for_crawl())?);
     let started = Instant::now();
     start(&*frontier, hosts, port).await?;

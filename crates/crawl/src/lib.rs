@@ -14,6 +14,7 @@
 pub mod audit;
 pub mod clock;
 mod config;
+pub mod memory;
 mod obstacle;
 mod options;
 mod pace;

@@ -18,7 +18,7 @@ use anyhow::bail;
 use forager_core::time::Interval;
 use forager_core::url::FetchUrl;
 use forager_crawl::clock::Clock;
-use forager_crawl::{CrawlConfig, Crawler};
+use forager_crawl::{CrawlConfig, Crawler, memory};
 use forager_fetch::http::HttpConfig;
 use forager_frontier::catalog::{Catalog, Change, Kind};
 use forager_frontier::{Frontier, Options};
@@ -52,6 +52,7 @@ impl Crawl {
         traces: bool,
     ) -> anyhow::Result<Self> {
         let Prepared { config, http, is_shared } = Prepared::new(config, place, fetch, urls)?;
+        memory::use_small_pages();
         let queue = Queue::open_as(place, &config, Options::for_crawl()).await?;
         let frontier = queue.frontier();
         let hold = if is_shared { config.store.postgres.hold } else { CrawlConfig::default().hold };

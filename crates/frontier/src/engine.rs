@@ -5,9 +5,11 @@
 //! holds indexes and no rule. So a rule cannot come out differently on another store.
 
 mod catalog;
+mod chance;
 mod complete;
 mod discover;
 mod explain;
+mod hold;
 mod hosts;
 mod image;
 mod jobs;
@@ -24,9 +26,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(crate) use catalog::{configure, start};
-pub(crate) use complete::{complete, extend, reclaim, release, settle};
+pub(crate) use complete::complete;
 pub(crate) use discover::discover;
 pub(crate) use explain::explain;
+pub(crate) use hold::{extend, reclaim, release, settle};
 pub(crate) use hosts::{hosts, leave, set_hosts, visit};
 pub(crate) use image::{append, export, import, learn};
 pub(crate) use jobs::{jobs, start_job, steer_job};
