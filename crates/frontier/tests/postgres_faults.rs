@@ -324,6 +324,56 @@ fn a_statement_that_takes_too_long_is_tried_again_as_long_as_there_is_patience()
     });
 }
 
+/// What a role is allowed to wait for is no concern of calls, and where it is, time may mend it.
+#[test]
+fn a_lock_that_is_not_to_be_had_is_waited_for_as_long_as_there_is_patience() {
+    const IMPATIENT: &str = "DO $$ BEGIN EXECUTE \
+        format('ALTER DATABASE %I SET lock_timeout = ''10ms''', current_database()); END $$";
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    apart({
+        let url = url.clone();
+        async move { sql(&url, IMPATIENT).await }
+    });
+    let store = schema.connect(Settings::default());
+    apart(async move {
+        begin(&store).await;
+        let set = async |most| {
+            let sets = vec![Setting::InFlight(Some(most))];
+            let changes =
+                [HostChange { key: "h0.example".into(), collection: None, sets, only_known: false }];
+            store.set_hosts(&changes, start().timestamp()).await
+        };
+        let person = client(&url).await;
+        let name = &schema.options.schema;
+        set(3).await.unwrap();
+        // Others hold what it needs.
+        let lock = format!("BEGIN; SELECT 1 FROM {name}.hosts FOR UPDATE");
+        person.batch_execute(&lock).await.unwrap();
+        let release = async {
+            tokio::time::sleep(Duration::from_millis(2500)).await;
+            person.batch_execute("ROLLBACK").await.unwrap();
+        };
+        let (done, ()) = tokio::join!(set(1), release);
+        done.expect("it waits");
+        // Something at the server itself gives up on a lock.
+        let gives_up = format!(
+            "SET lock_timeout = 0; CREATE FUNCTION {name}.gives_up() RETURNS trigger LANGUAGE plpgsql AS \
+                $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = 'lock_not_available'; END $$; \
+             CREATE TRIGGER gives_up BEFORE UPDATE ON {name}.hosts FOR EACH ROW EXECUTE FUNCTION {name}.gives_up()"
+        );
+        person.batch_execute(&gives_up).await.unwrap();
+        let mend = async {
+            tokio::time::sleep(Duration::from_millis(2500)).await;
+            let mend = format!("DROP TRIGGER gives_up ON {name}.hosts; DROP FUNCTION {name}.gives_up()");
+            person.batch_execute(&mend).await.unwrap();
+        };
+        let (done, ()) = tokio::join!(set(2), mend);
+        done.expect("it is tried again");
+        schema.is_sound().await;
+    });
+}
+
 /// There are only so many connections, and others have them all: the call waits for one.
 #[test]
 fn a_server_with_no_room_is_waited_for() {

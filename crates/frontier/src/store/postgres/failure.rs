@@ -84,9 +84,10 @@ pub(super) fn is_about_tables(cause: &PgError) -> bool {
     })
 }
 
-/// Whether a statement took too long, most often because somebody else holds what it needs: nothing of it was done.
+/// Whether a statement took too long, or was not to wait so long, most often because somebody else holds what it needs:
+/// nothing of it was done.
 pub(super) fn is_late(cause: &PgError) -> bool {
-    cause.code() == Some(&SqlState::QUERY_CANCELED)
+    cause.code() == Some(&SqlState::QUERY_CANCELED) || is_locked(cause)
 }
 
 /// Whether a lock was not to be had in the time that was given for it.
@@ -97,13 +98,8 @@ pub(super) fn is_locked(cause: &PgError) -> bool {
 /// Whether others got in the way, so that it may work the next time.
 pub(super) fn is_conflict(cause: &PgError) -> bool {
     cause.code().is_some_and(|code| {
-        [
-            SqlState::UNIQUE_VIOLATION,
-            SqlState::T_R_DEADLOCK_DETECTED,
-            SqlState::T_R_SERIALIZATION_FAILURE,
-            SqlState::LOCK_NOT_AVAILABLE,
-        ]
-        .contains(code)
+        [SqlState::UNIQUE_VIOLATION, SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE]
+            .contains(code)
     })
 }
 
