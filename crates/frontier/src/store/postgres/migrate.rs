@@ -51,6 +51,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(9, "0009", "names"),
     migration!(10, "0010", "overall"),
     migration!(11, "0011", "leases"),
+    migration!(12, "0012", "lookups"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.
