@@ -125,6 +125,8 @@ fn with_schema<T>(
     let (database, config) = database(args)?;
     let done = crate::runtime::wait(async {
         let schema = PostgresSchema::connect(database.url.with_password(), config.store.postgres.options())?;
+        // What is done then may take as long as it takes.
+        store::told_if_late(&database, &config, schema.applied()).await?;
         work(&schema).await
     })?;
     done.map_err(store::not_of_input).with_context(|| database.to_string())

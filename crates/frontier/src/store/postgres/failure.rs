@@ -40,6 +40,29 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// What is the matter, where time may mend it: a server that cannot be reached, or a statement that is late.
+    pub(super) fn passing(&self) -> Option<String> {
+        match self {
+            Self::Database(cause) | Self::Unheard(cause) | Self::Pool(PoolError::Backend(cause))
+                if is_lost(cause) =>
+            {
+                Some(describe(cause))
+            }
+            Self::Database(cause) if is_late(cause) => Some(describe(cause)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a server that says so.
+    pub(super) fn is_said(&self) -> bool {
+        match self {
+            Self::Database(cause) | Self::Unheard(cause) | Self::Pool(PoolError::Backend(cause)) => {
+                cause.code().is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the connection was lost.
     pub(super) fn is_loss(&self) -> bool {
         matches!(self, Self::Database(cause) if is_lost(cause))

@@ -103,23 +103,30 @@ impl Shared {
         ))
     }
 
-    /// The steps that the database has taken.
+    /// The steps that the database has taken. A server that is about to be there is waited for.
     pub(super) async fn applied(&self) -> Result<Vec<Applied>> {
+        let mut attempt = Attempt::default();
+        loop {
+            match self.read_applied().await {
+                Ok(applied) => return Ok(applied),
+                Err(failure) => self.wait_out(&mut attempt, failure).await?,
+            }
+        }
+    }
+
+    async fn read_applied(&self) -> Result<Vec<Applied>, Failure> {
         // Not as text: that hangs on the settings of the role.
         const APPLIED: &str = "SELECT version, name, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
             FROM @migrations ORDER BY version";
-        let session = self.session().await.map_err(to_error)?;
-        let read = async {
-            if !self.is_there(&session).await?.1 {
-                return Ok(Vec::new());
-            }
-            let rows = session.query(APPLIED, &[]).await?;
-            let applied = rows.iter().map(|row| {
-                Ok(Applied { version: row.try_get(0)?, name: row.try_get(1)?, at: row.try_get(2)? })
-            });
-            applied.collect::<Result<Vec<_>, Failure>>()
-        };
-        read.await.map_err(to_error)
+        let session = self.session().await?;
+        if !self.is_there(&session).await?.1 {
+            return Ok(Vec::new());
+        }
+        let rows = session.query(APPLIED, &[]).await?;
+        let applied = rows
+            .iter()
+            .map(|row| Ok(Applied { version: row.try_get(0)?, name: row.try_get(1)?, at: row.try_get(2)? }));
+        applied.collect()
     }
 
     /// Takes all steps up to a version, forwards or backwards, each in a transaction of its own and by one process at
@@ -127,7 +134,7 @@ impl Shared {
     pub(super) async fn migrate(&self, target: i32) -> Result<Vec<Migration>> {
         let (mut taken, mut attempt) = (Vec::new(), Attempt::default());
         loop {
-            let mut session = self.session().await.map_err(to_error)?;
+            let mut session = self.session_in_time(&mut attempt).await?;
             match self.step(&mut session, target, attempt.alone.next()).await {
                 Ok(Some(migration)) => taken.push(migration),
                 Ok(None) => return Ok(taken),
@@ -239,7 +246,7 @@ impl Shared {
 
     /// Whether there is such a schema, with something in it or not.
     pub(super) async fn has_schema(&self) -> Result<bool> {
-        let session = self.session().await.map_err(to_error)?;
+        let session = self.session_in_time(&mut Attempt::default()).await?;
         Ok(self.is_there(&session).await.map_err(to_error)?.0)
     }
 }

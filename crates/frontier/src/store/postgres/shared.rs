@@ -1,7 +1,7 @@
 //! The connections, and what runs beside the calls: telling others of news, and hearing of theirs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
@@ -12,7 +12,7 @@ use tokio_postgres::{AsyncMessage, Error as PgError};
 
 use super::address::{PostgresOptions, configure, tls};
 use super::call::Attempt;
-use super::failure::{Failure, describe};
+use super::failure::{Failure, describe, to_error};
 use super::session::{self, Session, Statements};
 use crate::error::{Error, Result};
 
@@ -24,6 +24,8 @@ pub(super) struct Shared {
     pub(super) options: PostgresOptions,
     statements: Arc<Statements>,
     channel: String,
+    /// Whether anything was ever heard of a server at this address.
+    is_known: AtomicBool,
     pub(super) bell: watch::Sender<u64>,
     pub(super) news: Notify,
     /// How often there were news, and how many of these others were told of.
@@ -42,6 +44,7 @@ impl Shared {
             channel: format!("{}_news", options.schema),
             pool: pool.map_err(|cause| Error::Configuration(cause.to_string()))?,
             config,
+            is_known: AtomicBool::new(options.is_known),
             options,
             bell: watch::Sender::new(0),
             news: Notify::new(),
@@ -52,12 +55,35 @@ impl Shared {
 
     pub(super) async fn session(&self) -> Result<Session, Failure> {
         let connection = self.pool.get().await.map_err(Failure::Pool)?;
+        self.is_known.store(true, Ordering::Relaxed);
         Ok(Session::new(connection, self.statements.clone(), self.options.prepares))
+    }
+
+    /// A connection for what is no call. A server that is about to be there is waited for.
+    pub(super) async fn session_in_time(&self, attempt: &mut Attempt) -> Result<Session> {
+        loop {
+            match self.session().await {
+                Ok(session) => return Ok(session),
+                Err(failure) => self.wait_out(attempt, failure).await?,
+            }
+        }
     }
 
     /// The number of a lock of this schema.
     pub(super) fn lock_key(&self, what: &str) -> i64 {
         lock_key(&self.options.schema, what)
+    }
+
+    /// Waits after a failure before something is tried again that is no call, if time may mend it. Where nobody has ever
+    /// answered, the address is more likely to be wrong.
+    pub(super) async fn wait_out(&self, attempt: &mut Attempt, failure: Failure) -> Result<()> {
+        if failure.is_said() {
+            self.is_known.store(true, Ordering::Relaxed);
+        }
+        match failure.passing() {
+            Some(problem) if self.is_known.load(Ordering::Relaxed) => self.pause(attempt, &problem).await,
+            _ => Err(to_error(failure)),
+        }
     }
 
     /// Waits a little longer each time for a server that cannot be reached, and gives up in the end.
