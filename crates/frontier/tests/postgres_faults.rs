@@ -424,6 +424,32 @@ fn a_server_that_starts_up_is_waited_for_from_the_start_on() {
     });
 }
 
+/// A server that takes whoever comes, and says nothing, is like one that is not there.
+#[test]
+fn a_server_that_says_nothing_is_not_waited_for_without_end() {
+    apart(async move {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let silent = format!("postgres://forager@{address}/postgres?sslmode=disable&connect_timeout=1");
+        let taken = tokio::spawn(async move {
+            let mut callers = Vec::new();
+            while let Ok((caller, _)) = listener.accept().await {
+                callers.push(caller);
+            }
+        });
+        for is_known in [false, true] {
+            let patience = Duration::from_secs(3);
+            let options = PostgresOptions { is_known, patience, ..PostgresOptions::default() };
+            let connecting = Postgres::connect(&silent, Settings::default(), options);
+            let ended = tokio::time::timeout(Duration::from_mins(2), connecting).await.expect("it ends");
+            let error = ended.unwrap_err().to_string();
+            assert!(error.contains("does not answer in time"), "{error}");
+            assert_eq!(error.contains("could not be used for 3 s"), is_known, "{error}");
+        }
+        taken.abort();
+    });
+}
+
 /// There are only so many connections, and others have them all: the call waits for one.
 #[test]
 fn a_server_with_no_room_is_waited_for() {

@@ -49,6 +49,7 @@ impl Failure {
                 Some(describe(cause))
             }
             Self::Database(cause) if is_late(cause) => Some(describe(cause)),
+            Self::Pool(PoolError::Timeout(_)) => Some(SILENT.to_owned()),
             _ => None,
         }
     }
@@ -74,6 +75,9 @@ impl From<PgError> for Failure {
         Self::Database(cause)
     }
 }
+
+/// What is said of a server from which no connection is to be had in time.
+pub(super) const SILENT: &str = "it does not answer in time";
 
 /// Whether the server cannot be reached, or ended the connection.
 pub(super) fn is_lost(cause: &PgError) -> bool {
@@ -187,6 +191,7 @@ pub(super) fn to_error(failure: Failure) -> Error {
         Failure::Call(error) => return error,
         Failure::Damaged(problem) => problem,
         Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => return said(&cause),
+        Failure::Pool(PoolError::Timeout(_)) => SILENT.to_owned(),
         Failure::Pool(cause) => cause.to_string(),
         other => format!("{other:?}"),
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
 use tokio_postgres::types::Type;
@@ -12,7 +12,7 @@ use tokio_postgres::{AsyncMessage, Error as PgError};
 
 use super::address::{PostgresOptions, configure, tls};
 use super::call::Attempt;
-use super::failure::{Failure, describe, to_error};
+use super::failure::{Failure, SILENT, describe, to_error};
 use super::session::{self, Session, Statements};
 use crate::error::{Error, Result};
 
@@ -38,7 +38,15 @@ impl Shared {
         let (config, options) = configure(url, options)?;
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config.clone(), tls(&config, &options)?, manager);
-        let pool = Pool::builder(manager).max_size(options.connections).build();
+        let limit = connection_limit(&config);
+        let pool = Pool::builder(manager)
+            .max_size(options.connections)
+            .runtime(Runtime::Tokio1)
+            .create_timeout(Some(limit))
+            .recycle_timeout(Some(limit))
+            // Others have them all for as long as their statements take.
+            .wait_timeout(Some(limit.max(options.statement_timeout)))
+            .build();
         Ok(Self {
             statements: Arc::new(Statements::new(&options.schema)),
             channel: format!("{}_news", options.schema),
@@ -144,8 +152,10 @@ impl Shared {
 
     async fn listen(&self) -> Result<()> {
         let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
-        let (client, mut connection) =
-            self.config.connect(tls(&self.config, &self.options)?).await.map_err(lost)?;
+        let connecting = self.config.connect(tls(&self.config, &self.options)?);
+        let connected = tokio::time::timeout(connection_limit(&self.config), connecting).await;
+        let connected = connected.map_err(|_| Error::Database { problem: SILENT.to_owned() })?;
+        let (client, mut connection) = connected.map_err(lost)?;
         let (sender, mut messages) = tokio::sync::mpsc::channel(1);
         let driver = tokio::spawn(async move {
             let mut stream = std::pin::pin!(futures_util::stream::poll_fn(move |context| {
@@ -168,6 +178,13 @@ impl Shared {
         driver.abort();
         listening.map_err(lost)
     }
+}
+
+/// How long it may take until there is a connection: so much as is allowed for reaching each host, and once more for what is
+/// said before the first statement.
+fn connection_limit(config: &tokio_postgres::Config) -> Duration {
+    let each = config.get_connect_timeout().copied().unwrap_or(Duration::from_secs(10));
+    each * u32::try_from(config.get_hosts().len() + 1).unwrap_or(u32::MAX)
 }
 
 /// How often others are told of news at most.
