@@ -130,14 +130,14 @@ impl Shared {
     }
 
     /// Takes all steps up to a version, forwards or backwards, each in a transaction of its own and by one process at
-    /// a time. Returns those that it took.
-    pub(super) async fn migrate(&self, target: i32) -> Result<Vec<Migration>> {
-        let (mut taken, mut attempt) = (Vec::new(), Attempt::default());
+    /// a time. Each that it took is added to `taken`, also if a later one fails.
+    pub(super) async fn migrate(&self, target: i32, taken: &mut Vec<Migration>) -> Result<()> {
+        let mut attempt = Attempt::default();
         loop {
             let mut session = self.session_in_time(&mut attempt).await?;
             match self.step(&mut session, target, attempt.alone.next()).await {
                 Ok(Some(migration)) => taken.push(migration),
-                Ok(None) => return Ok(taken),
+                Ok(None) => return Ok(()),
                 Err(Failure::NotYetAlone) => {
                     drop(session);
                     self.let_others_through(&mut attempt).await?;
