@@ -184,7 +184,7 @@ impl Shared {
 /// said before the first statement.
 fn connection_limit(config: &tokio_postgres::Config) -> Duration {
     let each = config.get_connect_timeout().copied().unwrap_or(Duration::from_secs(10));
-    each * u32::try_from(config.get_hosts().len() + 1).unwrap_or(u32::MAX)
+    each.saturating_mul(u32::try_from(config.get_hosts().len() + 1).unwrap_or(u32::MAX))
 }
 
 /// How often others are told of news at most.
