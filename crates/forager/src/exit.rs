@@ -91,13 +91,26 @@ impl fmt::Display for Deserted {
 
 impl Error for Deserted {}
 
+/// It was asked to stop before it had begun, while it waited for its queue.
+#[derive(Debug)]
+pub(crate) struct NotBegun;
+
+impl fmt::Display for NotBegun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stopped while it waited for the database; nothing was begun")
+    }
+}
+
+impl Error for NotBegun {}
+
 /// An error of writing what a crawl has to tell: a reader that goes away stops it, as a signal does.
 pub(crate) fn stopped_by(error: anyhow::Error) -> anyhow::Error {
     if is_closed_pipe(&error) { Deserted.into() } else { error }
 }
 
 /// The exit status of a command that failed: 3 if the disk is full, 8 if the queue cannot be had, 17 if it is damaged, 9
-/// if a page cannot be had, 18 if its host is asked too often, 11 if nobody reads the output of a crawl any more, 4 if what was asked for is wrong.
+/// if a page cannot be had, 18 if its host is asked too often, 11 if nobody reads the output of a crawl any more or
+/// it was stopped before it began, 4 if what was asked for is wrong.
 pub(crate) fn status_of_failure(error: &anyhow::Error) -> u8 {
     let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));
     match error.chain().find_map(status_of_cause) {
@@ -113,7 +126,7 @@ fn status_of_cause(cause: &(dyn Error + 'static)) -> Option<u8> {
         let outcome = if page.is_rate_limited { Outcome::RateLimited } else { Outcome::Failed };
         return Some(outcome.status());
     }
-    if cause.is::<Deserted>() {
+    if cause.is::<Deserted>() || cause.is::<NotBegun>() {
         return Some(Outcome::Interrupted.status());
     }
     let queue = match cause.downcast_ref() {

@@ -3,8 +3,13 @@
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
+use forager_crawl::Stop;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+/// Whether the process was asked to stop, where somebody listens for that.
+static STOP: OnceLock<watch::Receiver<Stop>> = OnceLock::new();
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
@@ -16,6 +21,22 @@ pub(crate) fn wait<F: Future>(work: F) -> anyhow::Result<F::Output> {
 /// Runs something beside all else.
 pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
     Ok(runtime()?.spawn(work))
+}
+
+/// Has all who wait know when the process is asked to stop.
+pub(crate) fn listen_for_stop(stop: watch::Receiver<Stop>) {
+    // One command is run, and listens once.
+    let _ = STOP.set(stop);
+}
+
+/// Waits until the process is asked to stop. Where nobody listens for that, it simply ends.
+pub(crate) async fn stop_asked() {
+    if let Some(mut stop) = STOP.get().cloned()
+        && stop.wait_for(|asked| *asked != Stop::No).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
 }
 
 fn runtime() -> anyhow::Result<&'static Runtime> {

@@ -7,16 +7,18 @@ mod holder;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use forager_core::time::Interval;
-use forager_frontier::{Durability, Embedded, Error, Frontier, Memory, Options, Postgres};
+use forager_frontier::{Durability, Embedded, Error, Frontier, Memory, Options, Postgres, PostgresOptions};
 use jiff::Timestamp;
 
 use crate::cli::{QueuePlace, StoreArgs};
 use crate::config::{self, Config};
-use crate::runtime;
+use crate::exit::NotBegun;
+use crate::{output, runtime};
 pub(crate) use place::{Database, Place};
 
 /// How often it is tried whether another process has left the queue.
@@ -254,11 +256,40 @@ fn open_patiently(
     }
 }
 
+/// Whether this process has been in a database: it is there, then, and is waited for if it does not answer.
+static WAS_THERE: AtomicBool = AtomicBool::new(false);
+
 async fn connect(database: &Database, config: &Config) -> anyhow::Result<Postgres> {
-    let (url, options) = (database.url.with_password(), config.store.postgres.options());
-    let connected = Postgres::connect(url, config.settings(), options).await;
+    let options =
+        PostgresOptions { is_known: WAS_THERE.load(Ordering::Relaxed), ..config.store.postgres.options() };
+    let connecting = Postgres::connect(database.url.with_password(), config.settings(), options);
+    let connected = tokio::select! {
+        connected = told_if_late(database, config, Box::pin(connecting)) => connected,
+        () = runtime::stop_asked() => return Err(NotBegun.into()),
+    };
+    WAS_THERE.fetch_or(connected.is_ok(), Ordering::Relaxed);
     connected.map_err(not_of_input).with_context(|| database.to_string())
 }
+
+/// Waits for an answer of a database, and tells of it if that takes long.
+pub(crate) async fn told_if_late<T>(
+    database: &Database,
+    config: &Config,
+    answer: impl Future<Output = T>,
+) -> T {
+    let mut answer = std::pin::pin!(answer);
+    if let Ok(answer) = tokio::time::timeout(TELL_AFTER, &mut answer).await {
+        return answer;
+    }
+    let patience = config.store.postgres.patience;
+    output::complain(format_args!(
+        "{database}: it does not answer yet, and is waited for, for up to {patience}"
+    ));
+    answer.await
+}
+
+/// After how long it is told that a database is waited for.
+const TELL_AFTER: Duration = Duration::from_secs(2);
 
 /// An error of opening, which is never about a line that is read.
 pub(crate) fn not_of_input(error: Error) -> anyhow::Error {

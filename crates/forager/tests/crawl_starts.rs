@@ -98,6 +98,10 @@ fn run_names_what_it_crawls_and_nothing_else() {
     assert!(ran.status == 0 && ran.stderr.starts_with(told), "{ran:?}");
 
     assert_eq!(field.run(&["job", "create", &other, "--name", "begun"]).status, 0);
+    assert_eq!(field.run(&["job", "pause", "begun"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert!(ran.status == 17 && ran.stderr.contains("jobs are paused"), "{ran:?}");
+    assert_eq!(field.run(&["job", "resume", "begun"]).status, 0);
     let ran = field.run(&["run", "--until-idle"]);
     assert!(ran.stderr.contains("crawling the collections begun: 1 page queued\n"), "{ran:?}");
     assert_eq!((field.paths(HOST).len(), field.paths("b.test").len()), (1, 2), "{ran:?}");

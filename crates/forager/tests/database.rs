@@ -123,6 +123,19 @@ fn what_cannot_be_used_is_told_and_no_password_ever() {
 }
 
 #[test]
+fn steps_that_were_taken_are_told_also_if_a_later_one_fails() {
+    let schema = Schema::new();
+    schema.good(&["db", "down", "--to", "5", "--yes"]);
+    schema.sql(
+        "CREATE FUNCTION job_seed_at(job text, host text, path text) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+    );
+    let ran = schema.run(&["db", "migrate"], "");
+    assert!(ran.status != 0 && ran.stderr.contains("job_seed_at"), "{ran:?}");
+    let steps: Vec<_> = ran.rows().iter().map(|row| (row["version"].clone(), row["did"].clone())).collect();
+    assert_eq!(steps, [(6.into(), "up".into()), (7.into(), "up".into())]);
+}
+
+#[test]
 fn a_schema_goes_up_and_down_and_says_where_it_is() {
     let schema = Schema::unmade();
     let steps = |state: &str| {

@@ -43,6 +43,13 @@ fn ask(cluster: &Cluster, parameters: &str) -> Ran {
     run_command(forager().args(["db", "status", "--store", &url]), "")
 }
 
+/// The status of a worker that is started.
+fn work(cluster: &Cluster, parameters: &str) -> i32 {
+    let url = cluster.url.replace("sslmode=disable", parameters);
+    let run = ["run", "--until-idle", "--quiet", "--contact", "a@b.example", "--store", &url];
+    run_command(forager().args(run), "").status
+}
+
 /// Waits until the server has taken in what it was told.
 fn wait_for(cluster: &Cluster, parameters: &str) {
     let began = std::time::Instant::now();
@@ -56,6 +63,7 @@ fn a_server_is_talked_to_if_it_is_who_it_should_be() {
     let cluster = Cluster::start();
     let refused = ask(&cluster, "sslmode=require");
     assert!(refused.stderr.contains("server does not support TLS"), "without TLS: {}", refused.stderr);
+    assert_eq!(work(&cluster, "sslmode=require"), 4, "no use to try again");
     run_command(forager().args(["db", "migrate", "--store", &cluster.url]), "").good_rows();
     let (ours, others) = (authority("our own authority"), authority("somebody else"));
     let folder = tempfile::tempdir().unwrap();
@@ -73,6 +81,7 @@ fn a_server_is_talked_to_if_it_is_who_it_should_be() {
         for wrong in [format!("sslmode={mode}&sslrootcert={others_file}"), format!("sslmode={mode}")] {
             let ran = ask(&cluster, &wrong);
             assert_eq!(ran.status, 2, "{wrong}: {}", ran.stderr);
+            assert_eq!(work(&cluster, &wrong), 4, "no use to try again: {wrong}");
             assert!(
                 ran.stderr.contains("certificate") && ran.stderr.contains("sslrootcert=FILE"),
                 "{}",
@@ -108,5 +117,8 @@ fn a_certificate_for_another_name_is_refused() {
     }
     let ran = ask(&cluster, &parameters);
     assert_eq!(ran.status, 2, "{ran:?}");
-    assert!(ran.stderr.contains("not valid for name"), "{}", ran.stderr);
+    let told = ran.stderr;
+    assert!(told.contains("not valid for name") && told.contains("its address"), "{told}");
+    assert!(!told.contains("sslrootcert=FILE"), "the authority is known: {told}");
+    assert_eq!(work(&cluster, &parameters), 4, "no use to try again");
 }

@@ -5,6 +5,10 @@
 mod common;
 mod server;
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
 use common::run_command;
 use server::{Cluster, Schema};
 
@@ -31,6 +35,38 @@ fn what_stays_as_it_is_has_another_status_than_what_may_pass() {
         assert_eq!(ran.status, status, "{name}: {ran:?}");
         assert!(ran.stderr.contains(want), "{name}: {}", ran.stderr);
     }
+}
+
+/// A server that says that it is about to be there. Whoever waits for it is told so, and may stop.
+#[test]
+fn a_wait_for_a_server_is_told_and_can_be_ended() {
+    const STARTING: &[u8] = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://forager@{}/postgres?sslmode=disable", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for caller in listener.incoming() {
+            let mut caller = caller.unwrap();
+            let _ = caller.read(&mut [0; 256]).unwrap();
+            let length = u32::try_from(STARTING.len() + 4).unwrap().to_be_bytes();
+            caller.write_all(&[&b"E"[..], &length, STARTING].concat()).unwrap();
+        }
+    });
+    let mut command = common::forager();
+    command.args(["run", "--contact", "a@b.example", "--store", &url]).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    let mut told = BufReader::new(running.stderr.take().unwrap()).lines().map(Result::unwrap);
+    told.find(|line| line.contains("is waited for")).expect("it is told");
+    let pid = running.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let rest: Vec<String> = told.collect();
+    assert_eq!(running.wait().unwrap().code(), Some(11), "{rest:?}");
+    let status = common::forager()
+        .args(["queue", "stats", "--store", &url])
+        .env("FORAGER_STORE__POSTGRES__PATIENCE", "1s")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(status.stderr).unwrap();
+    assert!(told.contains("it could not be used for 1 s"), "{told}");
 }
 
 /// Statements that one process keeps prepared are met by the next one, on the connection that a pooler lends it.

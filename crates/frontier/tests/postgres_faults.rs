@@ -18,9 +18,10 @@ use common::shop::{Clock as _, Floor, Local, audit, begin, lives, see, start};
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_frontier::host::Setting;
 use forager_frontier::verbs::{HostChange, LeaseRequest, Link, Page};
-use forager_frontier::{Frontier, Postgres, PostgresOptions, Settings};
+use forager_frontier::{Frontier, Postgres, PostgresOptions, PostgresSchema, Settings};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Lets workers go about their work while something is done to them, and audits what they were told.
 fn under_load<F: Future<Output = ()> + Send>(
@@ -321,6 +322,131 @@ fn a_statement_that_takes_too_long_is_tried_again_as_long_as_there_is_patience()
         let (set, ()) = tokio::join!(waiting.set_hosts(&changes, start().timestamp()), release);
         set.expect("it goes on when the others are through");
         store.set_hosts(&changes, start().timestamp()).await.unwrap();
+    });
+}
+
+/// What a role is allowed to wait for is no concern of calls, and where it is, time may mend it.
+#[test]
+fn a_lock_that_is_not_to_be_had_is_waited_for_as_long_as_there_is_patience() {
+    const IMPATIENT: &str = "DO $$ BEGIN EXECUTE \
+        format('ALTER DATABASE %I SET lock_timeout = ''10ms''', current_database()); END $$";
+    let url = new_database();
+    let schema = InSchema::at(&url);
+    apart({
+        let url = url.clone();
+        async move { sql(&url, IMPATIENT).await }
+    });
+    let store = schema.connect(Settings::default());
+    apart(async move {
+        begin(&store).await;
+        let set = async |most| {
+            let sets = vec![Setting::InFlight(Some(most))];
+            let changes =
+                [HostChange { key: "h0.example".into(), collection: None, sets, only_known: false }];
+            store.set_hosts(&changes, start().timestamp()).await
+        };
+        let person = client(&url).await;
+        let name = &schema.options.schema;
+        set(3).await.unwrap();
+        // Others hold what it needs.
+        let lock = format!("BEGIN; SELECT 1 FROM {name}.hosts FOR UPDATE");
+        person.batch_execute(&lock).await.unwrap();
+        let release = async {
+            tokio::time::sleep(Duration::from_millis(2500)).await;
+            person.batch_execute("ROLLBACK").await.unwrap();
+        };
+        let (done, ()) = tokio::join!(set(1), release);
+        done.expect("it waits");
+        // Something at the server itself gives up on a lock.
+        let gives_up = format!(
+            "SET lock_timeout = 0; CREATE FUNCTION {name}.gives_up() RETURNS trigger LANGUAGE plpgsql AS \
+                $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = 'lock_not_available'; END $$; \
+             CREATE TRIGGER gives_up BEFORE UPDATE ON {name}.hosts FOR EACH ROW EXECUTE FUNCTION {name}.gives_up()"
+        );
+        person.batch_execute(&gives_up).await.unwrap();
+        let mend = async {
+            tokio::time::sleep(Duration::from_millis(2500)).await;
+            let mend = format!("DROP TRIGGER gives_up ON {name}.hosts; DROP FUNCTION {name}.gives_up()");
+            person.batch_execute(&mend).await.unwrap();
+        };
+        let (done, ()) = tokio::join!(set(2), mend);
+        done.expect("it is tried again");
+        schema.is_sound().await;
+    });
+}
+
+/// Says to all who come that it is starting up, as a server does that is being restarted, so many times; then it is a way to the
+/// server that is.
+async fn starting_up(url: &str, times: usize) -> String {
+    const STARTING: &[u8] = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0";
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (start, rest) = url.split_once('@').unwrap();
+    let (server, rest) = rest.split_once('/').unwrap();
+    let to = server.to_owned();
+    tokio::spawn(async move {
+        for _ in 0..times {
+            let (mut caller, _) = listener.accept().await.unwrap();
+            let mut startup = [0; 256];
+            let _ = caller.read(&mut startup).await.unwrap();
+            let length = u32::try_from(STARTING.len() + 4).unwrap().to_be_bytes();
+            caller.write_all(&[&b"E"[..], &length, STARTING].concat()).await.unwrap();
+        }
+        while let Ok((mut caller, _)) = listener.accept().await {
+            let mut server = tokio::net::TcpStream::connect(&to).await.unwrap();
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut caller, &mut server).await });
+        }
+    });
+    format!("{start}@{address}/{rest}")
+}
+
+/// Whoever starts while the server does finds it a little later. Where nobody answers at all, the address is likely to be wrong.
+#[test]
+fn a_server_that_starts_up_is_waited_for_from_the_start_on() {
+    let schema = InSchema::new();
+    apart(async move {
+        let url = starting_up(&schema.url, 3).await;
+        Postgres::connect(&url, Settings::default(), schema.options.clone()).await.unwrap();
+        let url = starting_up(&schema.url, 3).await;
+        let there = PostgresSchema::connect(&url, schema.options.clone()).unwrap();
+        assert_eq!(there.migrate(there.newest()).await.unwrap(), []);
+        let impatient = PostgresOptions { patience: Duration::ZERO, ..schema.options.clone() };
+        let url = starting_up(&schema.url, 3).await;
+        let error = Postgres::connect(&url, Settings::default(), impatient).await.unwrap_err().to_string();
+        assert!(error.contains("starting up"), "{error}");
+        let nowhere = "postgres://forager@127.0.0.1:1/postgres?sslmode=disable";
+        let refused = Postgres::connect(nowhere, Settings::default(), schema.options.clone()).await;
+        assert!(refused.unwrap_err().to_string().contains("refused"), "at once");
+        let known =
+            PostgresOptions { is_known: true, patience: Duration::from_secs(1), ..schema.options.clone() };
+        let gone = Postgres::connect(nowhere, Settings::default(), known).await.unwrap_err().to_string();
+        assert!(gone.contains("it could not be used for 1 s"), "{gone}");
+    });
+}
+
+/// A server that takes whoever comes, and says nothing, is like one that is not there.
+#[test]
+fn a_server_that_says_nothing_is_not_waited_for_without_end() {
+    apart(async move {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let silent = format!("postgres://forager@{address}/postgres?sslmode=disable&connect_timeout=1");
+        let taken = tokio::spawn(async move {
+            let mut callers = Vec::new();
+            while let Ok((caller, _)) = listener.accept().await {
+                callers.push(caller);
+            }
+        });
+        for is_known in [false, true] {
+            let patience = Duration::from_secs(3);
+            let options = PostgresOptions { is_known, patience, ..PostgresOptions::default() };
+            let connecting = Postgres::connect(&silent, Settings::default(), options);
+            let ended = tokio::time::timeout(Duration::from_mins(2), connecting).await.expect("it ends");
+            let error = ended.unwrap_err().to_string();
+            assert!(error.contains("does not answer in time"), "{error}");
+            assert_eq!(error.contains("could not be used for 3 s"), is_known, "{error}");
+        }
+        taken.abort();
     });
 }
 

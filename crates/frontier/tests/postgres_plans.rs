@@ -306,6 +306,39 @@ fn what_is_told_of_a_job_takes_no_look_at_each_host() {
     });
 }
 
+/// The tables of a new job are such as nobody has ever looked at, and pages are added by the thousand in one statement.
+#[test]
+fn a_page_that_is_added_by_sql_is_looked_up_without_a_look_at_others() {
+    const ADD: &str = "SET search_path TO @; SET jit = off; \
+        INSERT INTO domains (name) VALUES ('j.example') ON CONFLICT DO NOTHING; \
+        INSERT INTO pages (domain_id, path) SELECT d.id, '/' || n FROM domains d, generate_series(1, 400) n \
+            WHERE d.name = 'j.example'; \
+        INSERT INTO tasks (job_id, page_id, source_type, source_url) SELECT 'j', p.id, 'link', 'https://j.example/' \
+            FROM pages p WHERE p.job_id IS NULL";
+    let cluster = Cluster::start();
+    let (url, schema) = (cluster.url.clone(), InSchema::at(&cluster.url));
+    apart(async move {
+        let store = schema.connect(Settings::default());
+        let urls = vec!["https://j.example/".to_owned()];
+        let (profile, limits) = (Profile::new("j", "j"), Limits::default());
+        let job = NewJob { id: "j".to_owned(), urls, profile, limits };
+        store.start_job(&job, start().timestamp()).await.unwrap();
+        write_plans(&url).await;
+        let from = log(&cluster).len();
+        sql(&url, &ADD.replace('@', &schema.options.schema)).await;
+        let plans = plans(&log(&cluster)[from..]);
+        let by_key = |plan: &&Value| plan["Query Text"].as_str().is_some_and(|text| text.contains("e.key ="));
+        let lookups: Vec<&Value> = plans.iter().filter(by_key).collect();
+        assert!(lookups.len() >= 800, "{} were written down", lookups.len());
+        for plan in lookups {
+            let faults: Vec<String> =
+                nodes(&plan["Plan"]).into_iter().filter_map(|node| fault(node, 10.0)).collect();
+            assert!(faults.is_empty(), "{faults:?}\n{plan:#}");
+        }
+        schema.is_sound().await;
+    });
+}
+
 /// How many messages the server answers for a call.
 async fn trips(cluster: &Cluster, call: impl Future<Output = ()>) -> usize {
     let from = log(cluster).len();

@@ -9,14 +9,16 @@
 
 mod common;
 
+use common::postgres::InSchema;
 use common::sql::{Beside, HOME, link};
 use forager_core::hierarchy::Priority;
 use forager_core::order::Order;
 use forager_core::time::Interval;
-use forager_frontier::Frontier as _;
 use forager_frontier::catalog::Limits;
 use forager_frontier::entry::How;
-use forager_frontier::verbs::{JobState, Link, ListFilter, Steer};
+use forager_frontier::verbs::{JobState, LeaseRequest, Link, ListFilter, Report, Steer};
+use forager_frontier::{Frontier as _, Settings};
+use jiff::SignedDuration;
 
 #[tokio::test]
 async fn a_job_of_forager_is_what_the_views_show() {
@@ -549,5 +551,40 @@ async fn the_examples_of_the_document_work() {
     assert_eq!(beside.told("path, priority_score", pages).await, ["/ 1.000", "/shop 0.900", "/tag/a 0.500"]);
     beside.sql.batch_execute(steering).await.unwrap();
     assert_eq!(beside.told("status, total_pages", "FROM jobs").await, ["paused 2"]);
+    beside.is_sound().await;
+}
+
+/// The statements in docs/postgres.md are what a role needs, to write by SQL and to work.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_was_granted_what_the_guide_says_can_write_and_work() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    let (name, role) = (&beside.schema.options.schema, format!("worker_{}", beside.schema.options.schema));
+    let guide = include_str!("../../../docs/postgres.md");
+    let grants: String = guide.lines().filter(|line| line.starts_with("GRANT ")).collect();
+    assert_eq!(grants.matches(" TO worker;").count(), 3, "{grants}");
+    let grants = grants
+        .replace("SCHEMA forager", &format!("SCHEMA {name}"))
+        .replace(" TO worker;", &format!(" TO {role};"));
+    let grants = format!("CREATE ROLE {role} LOGIN; {grants} SET ROLE {role}");
+    beside.sql.batch_execute(&grants).await.unwrap();
+    beside.add("acme", "acme.example", "/shop", ("link", Some(HOME))).await;
+    for statement in [
+        "UPDATE pages SET priority_score = 0.95 WHERE path = '/shop'",
+        "SELECT update_job_page_priorities('acme')",
+        "UPDATE jobs SET status = 'paused'",
+        "UPDATE jobs SET status = 'running'",
+        "DELETE FROM tasks WHERE path = '/shop'",
+    ] {
+        beside.sql.batch_execute(statement).await.unwrap_or_else(|cause| panic!("{statement}: {cause:?}"));
+    }
+    let url = beside.schema.url.replacen("forager@", &format!("{role}@"), 1);
+    assert!(url.contains(&role), "{url}");
+    let worker = InSchema { url, ..beside.schema.clone() }.connect(Settings::default());
+    let later = beside.now + SignedDuration::from_secs(10);
+    let leased = worker.lease(&LeaseRequest::default(), later).await.unwrap().leased.remove(0);
+    let links = vec![link("https://new.acme.example/")];
+    let report = Report { token: leased.token.0, status: Some(200), links, ..Report::default() };
+    worker.complete(&[report], later).await.unwrap();
+    worker.close().await;
     beside.is_sound().await;
 }

@@ -44,12 +44,13 @@ struct Step {
 
 /// Brings the schema to a version, or to the one that this program needs.
 fn migrate(args: &StoreArgs, target: Option<i32>) -> anyhow::Result<Outcome> {
-    let (schema, before, steps, is_gone) = with_schema(args, async |schema| {
+    let (schema, before, steps, is_gone, failed) = with_schema(args, async |schema| {
         let before = schema.applied().await?.last().map_or(0, |last| last.version);
         let was_there = schema.exists().await?;
-        let steps = schema.migrate(target.unwrap_or(schema.newest())).await?;
-        let is_gone = was_there && !schema.exists().await?;
-        Ok((schema.name().to_owned(), before, steps, is_gone))
+        let mut steps = Vec::new();
+        let failed = schema.migrate_into(target.unwrap_or(schema.newest()), &mut steps).await.err();
+        let is_gone = failed.is_none() && was_there && !schema.exists().await?;
+        Ok((schema.name().to_owned(), before, steps, is_gone, failed))
     })?;
     let mut output = Output::new(args.format(), &["version", "name", "did"]);
     for step in &steps {
@@ -58,6 +59,14 @@ fn migrate(args: &StoreArgs, target: Option<i32>) -> anyhow::Result<Outcome> {
     }
     if is_gone {
         output.row(&Taken { version: 0, name: "schema", did: "removed" })?;
+    }
+    if let Some(cause) = failed {
+        // Steps that were taken stay taken.
+        output.flush()?;
+        return Err(store::not_of_input(cause)).with_context(|| match database(args) {
+            Ok((database, _)) => database.to_string(),
+            Err(_) => schema,
+        });
     }
     if steps.is_empty() && !is_gone && output.is_for_people() {
         output.text(&format!("nothing to do: the schema {schema:?} has version {before}"))?;
@@ -125,6 +134,8 @@ fn with_schema<T>(
     let (database, config) = database(args)?;
     let done = crate::runtime::wait(async {
         let schema = PostgresSchema::connect(database.url.with_password(), config.store.postgres.options())?;
+        // What is done then may take as long as it takes.
+        store::told_if_late(&database, &config, schema.applied()).await?;
         work(&schema).await
     })?;
     done.map_err(store::not_of_input).with_context(|| database.to_string())

@@ -30,7 +30,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
         Ended::Stuck => {
             output::complain(format_args!(
                 "what is left waits for a person: hosts are blocked or at their limit (\"forager queue hosts\" names them), \
-                 or a client has stopped all handing out (SetActive)"
+                 jobs are paused (\"forager job list\"), collections are disabled (\"forager collection list\"), or a \
+                 client has stopped all handing out (SetActive)"
             ));
             Outcome::Stuck
         }

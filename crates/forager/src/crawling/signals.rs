@@ -101,6 +101,7 @@ pub(crate) fn with_signals<T>(
 ) -> anyhow::Result<T> {
     runtime::wait(async {
         let (sender, stop) = watch::channel(Stop::No);
+        runtime::listen_for_stop(stop.clone());
         let (again, reload) = watch::channel(false);
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
         let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;

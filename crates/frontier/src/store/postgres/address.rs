@@ -23,6 +23,9 @@ pub struct PostgresOptions {
     pub statement_timeout: Duration,
     /// How long a call waits for a server that cannot be reached before it fails.
     pub patience: Duration,
+    /// Whether there was a server at this address before. Then one that does not answer is waited for from the start on;
+    /// otherwise only one that says that it is about to be there.
+    pub is_known: bool,
     /// Whether statements are kept prepared at the server. A pooler that hands out connections for single
     /// transactions may not allow it.
     pub prepares: bool,
@@ -44,6 +47,7 @@ impl Default for PostgresOptions {
             connections: 8,
             statement_timeout: Duration::from_secs(30),
             patience: Duration::from_mins(5),
+            is_known: false,
             prepares: true,
             listens: true,
             number_block: 256,

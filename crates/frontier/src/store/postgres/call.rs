@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use deadpool_postgres::PoolError;
 
 use super::alone::Tries;
-use super::failure::{Failure, describe, is_about_tables, is_conflict, is_late, is_lost, said};
+use super::failure::{Failure, is_about_tables, is_conflict, said};
 use super::load::Opened;
 use super::loaded::Loaded;
 use super::numbers::Taken;
@@ -264,6 +264,9 @@ impl Postgres {
 
     /// Decides whether a call is tried again.
     pub(super) async fn retry(&self, attempt: &mut Attempt, failure: Failure) -> Result<()> {
+        if let Some(problem) = failure.passing() {
+            return self.shared.pause(attempt, &problem).await;
+        }
         match failure {
             Failure::Call(error) => Err(error),
             Failure::Damaged(problem) => Err(Error::Database { problem }),
@@ -290,14 +293,6 @@ impl Postgres {
             Failure::Database(cause) if is_conflict(&cause) && attempt.failures < MOST_TRIES => {
                 attempt.failures += 1;
                 Ok(())
-            }
-            Failure::Database(cause) | Failure::Unheard(cause) | Failure::Pool(PoolError::Backend(cause))
-                if is_lost(&cause) =>
-            {
-                self.shared.pause(attempt, &describe(&cause)).await
-            }
-            Failure::Database(cause) if is_late(&cause) => {
-                self.shared.pause(attempt, &describe(&cause)).await
             }
             Failure::Database(cause) | Failure::Unheard(cause) => {
                 if is_about_tables(&cause) {

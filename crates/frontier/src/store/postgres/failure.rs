@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use deadpool_postgres::PoolError;
+use rustls::CertificateError;
 use tokio_postgres::Error as PgError;
 use tokio_postgres::error::SqlState;
 
@@ -40,6 +41,30 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// What is the matter, where time may mend it: a server that cannot be reached, or a statement that is late.
+    pub(super) fn passing(&self) -> Option<String> {
+        match self {
+            Self::Database(cause) | Self::Unheard(cause) | Self::Pool(PoolError::Backend(cause))
+                if is_lost(cause) =>
+            {
+                Some(describe(cause))
+            }
+            Self::Database(cause) if is_late(cause) => Some(describe(cause)),
+            Self::Pool(PoolError::Timeout(_)) => Some(SILENT.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a server that says so.
+    pub(super) fn is_said(&self) -> bool {
+        match self {
+            Self::Database(cause) | Self::Unheard(cause) | Self::Pool(PoolError::Backend(cause)) => {
+                cause.code().is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the connection was lost.
     pub(super) fn is_loss(&self) -> bool {
         matches!(self, Self::Database(cause) if is_lost(cause))
@@ -52,9 +77,15 @@ impl From<PgError> for Failure {
     }
 }
 
+/// What is said of a server from which no connection is to be had in time.
+pub(super) const SILENT: &str = "it does not answer in time";
+
 /// Whether the server cannot be reached, or ended the connection.
 pub(super) fn is_lost(cause: &PgError) -> bool {
     let Some(code) = cause.code() else {
+        if is_about_secrecy(cause) {
+            return false;
+        }
         // What is no answer of the server is a broken connection, unless it is a mistake of ours.
         return cause.is_closed()
             || std::error::Error::source(cause).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
@@ -84,9 +115,10 @@ pub(super) fn is_about_tables(cause: &PgError) -> bool {
     })
 }
 
-/// Whether a statement took too long, most often because somebody else holds what it needs: nothing of it was done.
+/// Whether a statement took too long, or was not to wait so long, most often because somebody else holds what it needs:
+/// nothing of it was done.
 pub(super) fn is_late(cause: &PgError) -> bool {
-    cause.code() == Some(&SqlState::QUERY_CANCELED)
+    cause.code() == Some(&SqlState::QUERY_CANCELED) || is_locked(cause)
 }
 
 /// Whether a lock was not to be had in the time that was given for it.
@@ -97,19 +129,14 @@ pub(super) fn is_locked(cause: &PgError) -> bool {
 /// Whether others got in the way, so that it may work the next time.
 pub(super) fn is_conflict(cause: &PgError) -> bool {
     cause.code().is_some_and(|code| {
-        [
-            SqlState::UNIQUE_VIOLATION,
-            SqlState::T_R_DEADLOCK_DETECTED,
-            SqlState::T_R_SERIALIZATION_FAILURE,
-            SqlState::LOCK_NOT_AVAILABLE,
-        ]
-        .contains(code)
+        [SqlState::UNIQUE_VIOLATION, SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE]
+            .contains(code)
     })
 }
 
 /// Whether it is about how the database was set up, or how it is called: trying again changes nothing.
 fn is_about_setup(cause: &PgError) -> bool {
-    let Some(code) = cause.code() else { return is_about_how_to_log_in(cause) };
+    let Some(code) = cause.code() else { return is_about_how_to_log_in(cause) || is_about_secrecy(cause) };
     code.code().starts_with("28")
         || [SqlState::INVALID_CATALOG_NAME, SqlState::INSUFFICIENT_PRIVILEGE].contains(code)
 }
@@ -120,6 +147,39 @@ fn is_about_how_to_log_in(cause: &PgError) -> bool {
     // The library tells its kinds of errors apart by their words only.
     let words = cause.to_string();
     ["invalid configuration", "authentication error"].iter().any(|kind| words.starts_with(kind))
+}
+
+/// Whether there is no secret connection to be had: the server has none, or does not show who it is.
+fn is_about_secrecy(cause: &PgError) -> bool {
+    let is_broken =
+        std::error::Error::source(cause).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
+    cause.to_string().starts_with("error performing TLS handshake")
+        && (!is_broken || wrong_certificate(cause).is_some())
+}
+
+/// What is wrong with the certificate that a server shows.
+fn wrong_certificate(cause: &PgError) -> Option<&CertificateError> {
+    let source = std::error::Error::source(cause)?.downcast_ref::<std::io::Error>()?;
+    match source.get_ref()?.downcast_ref()? {
+        rustls::Error::InvalidCertificate(problem) => Some(problem),
+        _ => None,
+    }
+}
+
+/// What to do about a certificate that is wrong.
+fn remedy(problem: &CertificateError) -> &'static str {
+    match problem {
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "its address has to name the host as the certificate does"
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => "the server needs one that is valid now",
+        _ => {
+            "sslrootcert=FILE in its address names the authority that it is known by, and sslmode=disable does without"
+        }
+    }
 }
 
 /// Whether a statement that was prepared is not to be had at this connection, or another one is.
@@ -140,13 +200,10 @@ pub(super) fn describe(cause: &PgError) -> String {
             Some(detail) => format!("{} ({detail})", said.message()),
             None => said.message().to_owned(),
         },
-        None => match std::error::Error::source(cause) {
-            Some(source) if source.to_string().contains("certificate") => format!(
-                "{cause}: {source}; sslrootcert=FILE in its address names the authority that it is known by, and \
-                 sslmode=disable does without"
-            ),
-            Some(source) => format!("{cause}: {source}"),
-            None => cause.to_string(),
+        None => match (std::error::Error::source(cause), wrong_certificate(cause)) {
+            (Some(source), Some(problem)) => format!("{cause}: {source}; {}", remedy(problem)),
+            (Some(source), None) => format!("{cause}: {source}"),
+            (None, _) => cause.to_string(),
         },
     }
 }
@@ -168,6 +225,7 @@ pub(super) fn to_error(failure: Failure) -> Error {
         Failure::Call(error) => return error,
         Failure::Damaged(problem) => problem,
         Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => return said(&cause),
+        Failure::Pool(PoolError::Timeout(_)) => SILENT.to_owned(),
         Failure::Pool(cause) => cause.to_string(),
         other => format!("{other:?}"),
     };

@@ -51,6 +51,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(9, "0009", "names"),
     migration!(10, "0010", "overall"),
     migration!(11, "0011", "leases"),
+    migration!(12, "0012", "lookups"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.
@@ -102,34 +103,41 @@ impl Shared {
         ))
     }
 
-    /// The steps that the database has taken.
+    /// The steps that the database has taken. A server that is about to be there is waited for.
     pub(super) async fn applied(&self) -> Result<Vec<Applied>> {
+        let mut attempt = Attempt::default();
+        loop {
+            match self.read_applied().await {
+                Ok(applied) => return Ok(applied),
+                Err(failure) => self.wait_out(&mut attempt, failure).await?,
+            }
+        }
+    }
+
+    async fn read_applied(&self) -> Result<Vec<Applied>, Failure> {
         // Not as text: that hangs on the settings of the role.
         const APPLIED: &str = "SELECT version, name, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
             FROM @migrations ORDER BY version";
-        let session = self.session().await.map_err(to_error)?;
-        let read = async {
-            if !self.is_there(&session).await?.1 {
-                return Ok(Vec::new());
-            }
-            let rows = session.query(APPLIED, &[]).await?;
-            let applied = rows.iter().map(|row| {
-                Ok(Applied { version: row.try_get(0)?, name: row.try_get(1)?, at: row.try_get(2)? })
-            });
-            applied.collect::<Result<Vec<_>, Failure>>()
-        };
-        read.await.map_err(to_error)
+        let session = self.session().await?;
+        if !self.is_there(&session).await?.1 {
+            return Ok(Vec::new());
+        }
+        let rows = session.query(APPLIED, &[]).await?;
+        let applied = rows
+            .iter()
+            .map(|row| Ok(Applied { version: row.try_get(0)?, name: row.try_get(1)?, at: row.try_get(2)? }));
+        applied.collect()
     }
 
     /// Takes all steps up to a version, forwards or backwards, each in a transaction of its own and by one process at
-    /// a time. Returns those that it took.
-    pub(super) async fn migrate(&self, target: i32) -> Result<Vec<Migration>> {
-        let (mut taken, mut attempt) = (Vec::new(), Attempt::default());
+    /// a time. Each that it took is added to `taken`, also if a later one fails.
+    pub(super) async fn migrate(&self, target: i32, taken: &mut Vec<Migration>) -> Result<()> {
+        let mut attempt = Attempt::default();
         loop {
-            let mut session = self.session().await.map_err(to_error)?;
+            let mut session = self.session_in_time(&mut attempt).await?;
             match self.step(&mut session, target, attempt.alone.next()).await {
                 Ok(Some(migration)) => taken.push(migration),
-                Ok(None) => return Ok(taken),
+                Ok(None) => return Ok(()),
                 Err(Failure::NotYetAlone) => {
                     drop(session);
                     self.let_others_through(&mut attempt).await?;
@@ -238,7 +246,7 @@ impl Shared {
 
     /// Whether there is such a schema, with something in it or not.
     pub(super) async fn has_schema(&self) -> Result<bool> {
-        let session = self.session().await.map_err(to_error)?;
+        let session = self.session_in_time(&mut Attempt::default()).await?;
         Ok(self.is_there(&session).await.map_err(to_error)?.0)
     }
 }

@@ -6,12 +6,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use deadpool_postgres::PoolError;
 use tokio_postgres::types::Type;
 
 use super::Postgres;
 use super::call::Attempt;
-use super::failure::{Failure, describe, is_late, is_lost};
+use super::failure::{Failure, is_lost};
 use super::session::Statement;
 
 /// The rows of one process, each of which is used by one call at a time.
@@ -71,14 +70,8 @@ impl Postgres {
     pub(super) async fn is_committed(&self, receipt: &Receipt<'_>) -> Result<bool, Failure> {
         let mut attempt = Attempt::default();
         loop {
-            let problem = match self.look_up(receipt).await {
-                Err(Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)))
-                    if is_lost(&cause) || is_late(&cause) =>
-                {
-                    describe(&cause)
-                }
-                answer => return answer,
-            };
+            let answer = self.look_up(receipt).await;
+            let Some(problem) = answer.as_ref().err().and_then(Failure::passing) else { return answer };
             let problem = format!("whether a change was made is not known: {problem}");
             self.shared.pause(&mut attempt, &problem).await.map_err(Failure::Call)?;
         }

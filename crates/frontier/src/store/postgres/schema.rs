@@ -60,6 +60,13 @@ impl PostgresSchema {
     /// Brings it to a version; returns the steps that were taken. With the last step back it goes itself, if it was made by
     /// this and nobody has put anything else into it.
     pub async fn migrate(&self, target: i32) -> Result<Vec<Migration>> {
-        self.shared.migrate(target).await
+        let mut taken = Vec::new();
+        self.migrate_into(target, &mut taken).await?;
+        Ok(taken)
+    }
+
+    /// The same; each step that was taken is added to `taken`, also if a later one fails.
+    pub async fn migrate_into(&self, target: i32, taken: &mut Vec<Migration>) -> Result<()> {
+        self.shared.migrate(target, taken).await
     }
 }

@@ -91,9 +91,11 @@ impl Session {
         // For this transaction only: a pooler may give the next one to another connection. Every statement of a call
         // finds its rows by an index, row by row, however small or large the server believes the tables to be. So one
         // plan is right for all values, and making another for each call would take longer than carrying it out;
-        // compiling it, very much longer. And a backslash in a text is one, whatever the role has set.
+        // compiling it, very much longer. And a backslash in a text is one, and a lock is waited for as long as any
+        // statement, whatever the role has set.
         const SETTINGS: &str = "SELECT set_config('statement_timeout', $1, true), \
-            set_config('idle_in_transaction_session_timeout', $1, true), set_config('enable_seqscan', 'off', true), \
+            set_config('idle_in_transaction_session_timeout', $1, true), set_config('lock_timeout', '0', true), \
+            set_config('enable_seqscan', 'off', true), \
             set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), \
             set_config('enable_material', 'off', true), \
             set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true), \

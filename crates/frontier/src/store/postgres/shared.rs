@@ -1,10 +1,10 @@
 //! The connections, and what runs beside the calls: telling others of news, and hearing of theirs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
 use tokio_postgres::types::Type;
@@ -12,7 +12,7 @@ use tokio_postgres::{AsyncMessage, Error as PgError};
 
 use super::address::{PostgresOptions, configure, tls};
 use super::call::Attempt;
-use super::failure::{Failure, describe};
+use super::failure::{Failure, SILENT, describe, to_error};
 use super::session::{self, Session, Statements};
 use crate::error::{Error, Result};
 
@@ -24,6 +24,8 @@ pub(super) struct Shared {
     pub(super) options: PostgresOptions,
     statements: Arc<Statements>,
     channel: String,
+    /// Whether anything was ever heard of a server at this address.
+    is_known: AtomicBool,
     pub(super) bell: watch::Sender<u64>,
     pub(super) news: Notify,
     /// How often there were news, and how many of these others were told of.
@@ -36,12 +38,21 @@ impl Shared {
         let (config, options) = configure(url, options)?;
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config.clone(), tls(&config, &options)?, manager);
-        let pool = Pool::builder(manager).max_size(options.connections).build();
+        let limit = connection_limit(&config);
+        let pool = Pool::builder(manager)
+            .max_size(options.connections)
+            .runtime(Runtime::Tokio1)
+            .create_timeout(Some(limit))
+            .recycle_timeout(Some(limit))
+            // Others have them all for as long as their statements take.
+            .wait_timeout(Some(limit.max(options.statement_timeout)))
+            .build();
         Ok(Self {
             statements: Arc::new(Statements::new(&options.schema)),
             channel: format!("{}_news", options.schema),
             pool: pool.map_err(|cause| Error::Configuration(cause.to_string()))?,
             config,
+            is_known: AtomicBool::new(options.is_known),
             options,
             bell: watch::Sender::new(0),
             news: Notify::new(),
@@ -52,12 +63,35 @@ impl Shared {
 
     pub(super) async fn session(&self) -> Result<Session, Failure> {
         let connection = self.pool.get().await.map_err(Failure::Pool)?;
+        self.is_known.store(true, Ordering::Relaxed);
         Ok(Session::new(connection, self.statements.clone(), self.options.prepares))
+    }
+
+    /// A connection for what is no call. A server that is about to be there is waited for.
+    pub(super) async fn session_in_time(&self, attempt: &mut Attempt) -> Result<Session> {
+        loop {
+            match self.session().await {
+                Ok(session) => return Ok(session),
+                Err(failure) => self.wait_out(attempt, failure).await?,
+            }
+        }
     }
 
     /// The number of a lock of this schema.
     pub(super) fn lock_key(&self, what: &str) -> i64 {
         lock_key(&self.options.schema, what)
+    }
+
+    /// Waits after a failure before something is tried again that is no call, if time may mend it. Where nobody has ever
+    /// answered, the address is more likely to be wrong.
+    pub(super) async fn wait_out(&self, attempt: &mut Attempt, failure: Failure) -> Result<()> {
+        if failure.is_said() {
+            self.is_known.store(true, Ordering::Relaxed);
+        }
+        match failure.passing() {
+            Some(problem) if self.is_known.load(Ordering::Relaxed) => self.pause(attempt, &problem).await,
+            _ => Err(to_error(failure)),
+        }
     }
 
     /// Waits a little longer each time for a server that cannot be reached, and gives up in the end.
@@ -118,8 +152,10 @@ impl Shared {
 
     async fn listen(&self) -> Result<()> {
         let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
-        let (client, mut connection) =
-            self.config.connect(tls(&self.config, &self.options)?).await.map_err(lost)?;
+        let connecting = self.config.connect(tls(&self.config, &self.options)?);
+        let connected = tokio::time::timeout(connection_limit(&self.config), connecting).await;
+        let connected = connected.map_err(|_| Error::Database { problem: SILENT.to_owned() })?;
+        let (client, mut connection) = connected.map_err(lost)?;
         let (sender, mut messages) = tokio::sync::mpsc::channel(1);
         let driver = tokio::spawn(async move {
             let mut stream = std::pin::pin!(futures_util::stream::poll_fn(move |context| {
@@ -142,6 +178,13 @@ impl Shared {
         driver.abort();
         listening.map_err(lost)
     }
+}
+
+/// How long it may take until there is a connection: so much as is allowed for reaching each host, and once more for what is
+/// said before the first statement.
+fn connection_limit(config: &tokio_postgres::Config) -> Duration {
+    let each = config.get_connect_timeout().copied().unwrap_or(Duration::from_secs(10));
+    each.saturating_mul(u32::try_from(config.get_hosts().len() + 1).unwrap_or(u32::MAX))
 }
 
 /// How often others are told of news at most.
