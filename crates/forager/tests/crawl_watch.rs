@@ -439,7 +439,7 @@ fn a_configuration_that_is_broken_meanwhile_is_told_and_the_one_before_counts_on
     for (round, (name, broken, want)) in (1..).zip(table) {
         std::fs::write(field.file("forager.toml"), broken).unwrap();
         running.signal("HUP");
-        let again = "forager: going on with the configuration as it was before\n";
+        let again = "; going on with the configuration as it was before\n";
         wait_until(name, || told().matches(again).count() == round);
         assert!(told().contains(&want), "{name}: {}", told());
         let before = field.paths(HOST).len();
