@@ -43,20 +43,8 @@ use super::{StoreArgs, kept_instant, named};
                 sorted as http://(no,db,www,)/"#
 )]
 pub(crate) struct ExplainArgs {
-    /// The URL
-    #[arg(value_name = "URL")]
-    pub(crate) url: String,
-
-    /// The collection [default: the only one there is]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) collection: Option<String>,
-
-    /// The queue, where a plain collection has the URL in several [default: that of its host, or else the first]
-    #[arg(long, value_name = "KEY")]
-    pub(crate) key: Option<String>,
-
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) entry: EntryArgs,
 }
 
 /// Which entries to list.
@@ -94,9 +82,9 @@ pub(crate) struct QueueListArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// An entry to show.
+/// Which entry.
 #[derive(Debug, Args)]
-pub(crate) struct QueueShowArgs {
+pub(crate) struct EntryArgs {
     /// The URL
     #[arg(value_name = "URL")]
     pub(crate) url: String,
@@ -173,7 +161,7 @@ pub(crate) enum QueueCommand {
   seed                            https://www.db.no/
   depth                           0
   lastFetch                       2024-06-15T08:00:01Z"#)]
-    Show(QueueShowArgs),
+    Show(EntryArgs),
     /// Show what would be handed out next, and when, if every fetch took no time
     #[command(after_long_help = r#"Example:
   $ forager queue plan -n 2 --format table --now 2024-06-15T08:04:00Z

@@ -20,7 +20,7 @@ use crate::runtime;
 use crate::store::{self, Missing, Store};
 use crate::words::counted;
 
-pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
+pub(super) fn run(ExplainArgs { entry: args }: &ExplainArgs) -> anyhow::Result<Outcome> {
     let token = Config::load(&args.store.place.config)?.fetch.product_token();
     let (collection, explained, now) = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;

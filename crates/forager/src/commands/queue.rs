@@ -7,7 +7,7 @@ use forager_frontier::verbs::{EntryView, HostFilter, ListFilter, PlanFilter};
 
 use super::host::{shown, wanted_key};
 use crate::Outcome;
-use crate::cli::{QueueCommand, QueueHostsArgs, QueueListArgs, QueuePlanArgs, QueueShowArgs};
+use crate::cli::{EntryArgs, QueueCommand, QueueHostsArgs, QueueListArgs, QueuePlanArgs};
 use crate::output::{self, Output};
 use crate::store::{self, Missing, Store};
 
@@ -102,7 +102,7 @@ fn brief(entry: &EntryView) -> anyhow::Result<serde_json::Value> {
     Ok(row)
 }
 
-fn show(args: &QueueShowArgs) -> anyhow::Result<Outcome> {
+fn show(args: &EntryArgs) -> anyhow::Result<Outcome> {
     let entry = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
         let key = wanted_key(store, args.key.as_deref(), Some(&collection))?;
