@@ -49,9 +49,12 @@ core: ## Build and test core by itself, and check what it depends on
 		| grep -wE '^(tokio|mio|futures|async-std|getrandom|log|tracing|rayon|socket2|libc)'; then \
 		echo 'core must not depend on I/O, threads, logging or a random source: see above' >&2; exit 1; fi
 
+# Most tests wait for others, a server or a pause, longer than they compute.
+TEST_THREADS ?= $(shell echo $$(( 2 * $$(getconf _NPROCESSORS_ONLN) )))
+
 .PHONY: check-all
 check-all: ## Run all tests, against a PostgreSQL server of their own, which is installed where it is missing
-	scripts/postgres run cargo test --workspace --locked
+	RUST_TEST_THREADS=$(TEST_THREADS) scripts/postgres run cargo test --workspace --locked
 
 # The flags that `cargo fuzz` would set, so that it need not be installed.
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -1,0 +1,134 @@
+//! Pages to start from that are never asked for, and rehearsals: both say what a crawl will not do.
+
+use crate::web::{Field, Started, plain_host, wait_until};
+use forager_site::Site;
+
+const HOST: &str = "a.test";
+
+fn field() -> Field {
+    Field::new(Site::new().host(plain_host(HOST, 1)))
+}
+
+#[test]
+fn a_start_page_that_is_left_out_is_named_with_its_rule() {
+    let table: [(&str, &str, &[&str], &str); 4] = [
+        ("a calendar", "/events/2199/05", &[], "trap: calendar after"),
+        ("a session", "/;jsessionid=0123456789ABCDEF0123456789ABCDEF", &[], "trap: session id"),
+        ("excluded", "/", &["--exclude", ".*"], "excluded by"),
+        ("another scheme", "/", &["--scheme", "https"], "scheme not allowed"),
+    ];
+    for (name, path, more, rule) in table {
+        let field = field();
+        let url = field.url(HOST, path);
+        let rehearsed = field.run(&[&["crawl", &url, "--dry-run", "--json"], more].concat());
+        assert_eq!((rehearsed.status, rehearsed.stdout.as_str()), (4, ""), "{name}: {rehearsed:?}");
+        let files = ["--skipped", "skipped.jsonl", "--out", "pages.jsonl", "--json", "--quiet"];
+        let ran = field.run(&[&["crawl", &url][..], &files, more].concat());
+        assert_eq!(ran.status, 4, "{name}: {ran:?}");
+        for told in [&rehearsed.stderr, &ran.stderr] {
+            assert!(told.contains(&url) && told.contains(rule), "{name}: {told}");
+        }
+        let lines = field.lines("skipped.jsonl");
+        assert_eq!((lines.len(), &lines[0]["url"]), (1, &url.as_str().into()), "{name}: {lines:?}");
+        assert!(lines[0]["reason"].as_str().unwrap().contains(rule), "{name}: {lines:?}");
+        assert!(field.seen().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn the_other_pages_are_crawled_all_the_same() {
+    let field = field();
+    let (good, bad) = (field.url(HOST, "/"), field.url(HOST, "/events/2199/05"));
+    let ran = field.run(&["crawl", &good, &bad, "--json", "--skipped", "skipped.jsonl", "--quiet"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.stderr.contains(&format!("{bad} is not fetched: out of scope")), "{ran:?}");
+    assert_eq!(field.lines("skipped.jsonl").len(), 1);
+    assert_eq!(field.paths(HOST), ["/", "/1"]);
+}
+
+#[test]
+fn watch_and_run_name_such_pages_too() {
+    let field = field();
+    let (good, bad) =
+        (field.url(HOST, "/"), field.url(HOST, "/;jsessionid=0123456789ABCDEF0123456789ABCDEF"));
+    let ran = field.run(&["watch", &bad]);
+    assert_eq!(ran.status, 4, "{ran:?}");
+    assert!(ran.stderr.contains(&format!("{bad} is not fetched: out of scope")), "{ran:?}");
+    let told = field.file("told");
+    let watch = Started::telling(&mut field.queue.command(&["watch", &good, &bad]), &told);
+    field.wait_for(HOST, 1);
+    watch.signal("TERM");
+    watch.end();
+    let told = std::fs::read_to_string(told).unwrap();
+    assert!(told.contains(&format!("{bad} is not fetched: out of scope")), "{told}");
+    assert!(told.contains("watching 1 page,"), "{told}");
+
+    let field = self::field();
+    let bad = field.url(HOST, "/events/2199/05");
+    let text = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+    let collection = "[[collections]]\nid = \"c\"\n[[profiles]]\nid = \"p\"\ncollection = \"c\"\n";
+    let seed = |url: &str| format!("[[seeds]]\nurl = {url:?}\nprofiles = [\"p\"]\n");
+    let write = |seeds: &str| {
+        std::fs::write(field.file("forager.toml"), format!("{text}\n{collection}{seeds}")).unwrap();
+    };
+    write(&seed(&bad));
+    let ran = field.run(&["run", "--until-idle"]);
+    assert_eq!(ran.status, 4, "{ran:?}");
+    assert!(ran.stderr.contains(&format!("{bad} is not fetched: out of scope")), "{ran:?}");
+    write(&(seed(&bad) + &seed(&field.url(HOST, "/"))));
+    let ran = field.run(&["run", "--until-idle"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.stderr.contains(&format!("{bad} is not fetched: out of scope")), "{ran:?}");
+    wait_until("the page", || !field.paths(HOST).is_empty());
+}
+
+/// A job that is at its limit stays there. One that was stopped is in the same queue, and is finished.
+#[test]
+fn run_names_what_it_crawls_and_nothing_else() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 3)).host(plain_host("b.test", 1)));
+    let (start, other) = (field.url(HOST, "/"), field.url("b.test", "/"));
+    assert_eq!(field.run(&["crawl", &start, "--name", "limited", "--limit", "1", "--quiet"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    let told = "forager: there is no collection to crawl: all jobs are over or paused\n";
+    assert!(ran.status == 0 && ran.stderr.starts_with(told), "{ran:?}");
+
+    assert_eq!(field.run(&["job", "create", &other, "--name", "begun"]).status, 0);
+    assert_eq!(field.run(&["job", "pause", "begun"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert!(ran.status == 17 && ran.stderr.contains("jobs are paused"), "{ran:?}");
+    assert_eq!(field.run(&["job", "resume", "begun"]).status, 0);
+    let ran = field.run(&["run", "--until-idle"]);
+    assert!(ran.stderr.contains("crawling the collections begun: 1 page queued\n"), "{ran:?}");
+    assert_eq!((field.paths(HOST).len(), field.paths("b.test").len()), (1, 2), "{ran:?}");
+}
+
+#[test]
+fn a_rehearsal_goes_by_what_the_crawl_would() {
+    let field = Field::strict(Site::new().host(plain_host(HOST, 1)));
+    let rehearse =
+        |url: &str, more: &[&str]| field.run(&[&["crawl", url, "--dry-run", "--json"], more].concat());
+    let contact = ["--contact", "tests@forager.example"];
+    let table: [(&str, String, &[&str], i32, &str); 4] = [
+        ("a stranger", "http://www.example.org/".to_owned(), &[], 4, "--contact"),
+        ("a private address", "http://10.0.0.1/".to_owned(), &contact, 4, "10.0.0.1 may not be connected to"),
+        ("a name that leads there", field.url(HOST, "/"), &contact, 4, "a.test may not be connected to"),
+        ("allowed", field.url(HOST, "/"), &[contact[0], contact[1], "--allow-private"], 0, ""),
+    ];
+    for (name, url, more, status, told) in table {
+        let ran = rehearse(&url, more);
+        assert_eq!(ran.status, status, "{name}: {ran:?}");
+        assert!(ran.stderr.contains(told), "{name}: {ran:?}");
+        assert_eq!(ran.stdout.is_empty(), status != 0, "{name}: {ran:?}");
+    }
+    assert!(field.seen().is_empty());
+}
+
+#[test]
+fn a_rehearsal_keeps_the_delay_of_its_flags() {
+    let field = field();
+    let (first, second) = (field.url(HOST, "/"), field.url(HOST, "/1"));
+    let ran = field.run(&["crawl", &first, &second, "--dry-run", "--json", "--delay", "60s"]);
+    let at: Vec<jiff::Timestamp> =
+        ran.good_rows().iter().map(|row| row["at"].as_str().unwrap().parse().unwrap()).collect();
+    assert!((at[1] - at[0]).get_seconds().abs() >= 59, "{at:?}");
+}

@@ -1,0 +1,136 @@
+//! A server whose database goes away: it still ends in time, and says what became of what it was asked.
+
+use crate::common;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::server::Schema;
+use crate::serving::{Serving, all_urls, found, get, info, one_of_each, put};
+use forager_server::proto::ack_message::Status;
+use forager_server::proto::url_frontier_client::UrlFrontierClient;
+use futures_util::stream::{self, StreamExt as _};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tonic::Code;
+use tonic::transport::Channel;
+
+/// Whether the database can be reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Open,
+    /// Connections are cut, and no others come about.
+    Cut,
+    /// Connections stay, and nothing goes through them.
+    Silent,
+}
+
+/// A way to the database that can be barred.
+struct Road {
+    port: u16,
+    way: watch::Sender<Way>,
+}
+
+impl Road {
+    /// A way to the server at this port of the loopback address.
+    async fn to(port: u16) -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let own = listener.local_addr().unwrap().port();
+        let road = Arc::new(Self { port: own, way: watch::Sender::new(Way::Open) });
+        let way = road.way.subscribe();
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                tokio::spawn(travel(near, port, way.clone()));
+            }
+        });
+        road
+    }
+}
+
+async fn travel(mut near: TcpStream, port: u16, mut way: watch::Receiver<Way>) {
+    if *way.borrow() == Way::Open {
+        let Ok(mut far) = TcpStream::connect(("127.0.0.1", port)).await else { return };
+        tokio::select! {
+            _ = copy_bidirectional(&mut near, &mut far) => return,
+            _ = way.wait_for(|way| *way != Way::Open) => {}
+        }
+    }
+    // Whatever way it is, what comes from here on is not answered.
+    let _ = way.wait_for(|way| *way == Way::Cut).await;
+}
+
+/// The port in an address such as `postgres://forager@127.0.0.1:5432/postgres`.
+fn port_of(url: &str) -> u16 {
+    let rest = url.split("127.0.0.1:").nth(1).unwrap();
+    rest.split('/').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_server_whose_database_is_away_ends_in_time_and_says_so() {
+    // Outside of the runtime, for it has one of its own.
+    let schemas = [(Way::Cut, Schema::new()), (Way::Silent, Schema::new())];
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (cut, silent) = (&schemas[0], &schemas[1]);
+        tokio::join!(end_without_database(cut.0, &cut.1), end_without_database(silent.0, &silent.1));
+    });
+    for (way, schema) in &schemas {
+        let checked = common::run_command(&mut schema.command(&["db", "check"]), "");
+        assert_eq!(checked.status, 0, "{way:?}: {checked:?}");
+    }
+}
+
+async fn end_without_database(way: Way, schema: &Schema) {
+    let url = schema.url();
+    let road = Road::to(port_of(&url)).await;
+    let by_road = url.replacen(&format!(":{}/", port_of(&url)), &format!(":{}/", road.port), 1);
+    let server = Serving::start(schema.command(&["serve", "--port", "0"]).env("DATABASE_URL", by_road));
+    let mut client = server.client().await;
+    put(&mut client, (0..10).map(|n| found(info(&format!("http://kept.example/{n}"), ""))).collect()).await;
+    road.way.send_replace(way);
+    let getting = tokio::spawn({
+        let mut client = client.clone();
+        async move { client.get_ur_ls(one_of_each()).await.map(|_| ()) }
+    });
+    let putting = tokio::spawn(put_and_wait(client.clone()));
+    tokio::time::sleep(Duration::from_secs(1)).await; // most likely all of it is under way
+    let asked = Instant::now();
+    server.signal("TERM");
+    let (statuses, end) = putting.await.unwrap();
+    assert_eq!(statuses, [Status::Fail; 5], "{way:?}: each is told");
+    assert_eq!(end, Code::Unavailable, "{way:?}");
+    assert!(getting.await.unwrap().is_err(), "{way:?}: nothing is handed out");
+    drop(client);
+    let (_, told) = tokio::task::spawn_blocking(|| server.ended()).await.unwrap();
+    // Two times ten seconds is what it may take; the rest is for a machine that is busy.
+    assert!(asked.elapsed() < Duration::from_mins(1), "{way:?}: {:?}", asked.elapsed());
+    assert!(told.contains("the database"), "{way:?}: {told}");
+    is_as_it_was(schema).await;
+}
+
+/// Puts URLs on a stream that stays open. Tells the statuses, and how the stream ended.
+async fn put_and_wait(mut client: UrlFrontierClient<Channel>) -> (Vec<Status>, Code) {
+    let items = (0..5).map(|n| found(info(&format!("http://lost.example/{n}"), "")));
+    let items = stream::iter(items).chain(stream::pending());
+    let mut answers = client.put_ur_ls(items).await.unwrap().into_inner();
+    let mut statuses = Vec::new();
+    loop {
+        match answers.message().await {
+            Ok(Some(ack)) => statuses.push(Status::try_from(ack.status).unwrap()),
+            Ok(None) => return (statuses, Code::Ok),
+            Err(status) => return (statuses, status.code()),
+        }
+    }
+}
+
+/// What was acknowledged is there for the next server, and nothing of it is leased.
+async fn is_as_it_was(schema: &Schema) {
+    let server = Serving::start(&mut schema.command(&["serve", "--port", "0"]));
+    let mut client = server.client().await;
+    let urls = all_urls(&mut client).await;
+    assert_eq!(urls.iter().filter(|url| url.starts_with("http://kept.example/")).count(), 10, "{urls:?}");
+    assert_eq!(get(&mut client, one_of_each()).await, ["http://kept.example/0"]);
+    drop(client);
+    let ended = tokio::task::spawn_blocking(|| server.stop()).await.unwrap();
+    assert_eq!(ended.0, 0, "{ended:?}");
+}
