@@ -49,8 +49,10 @@ pub const LIST_PAGE: usize = 250;
 /// The most bytes of their URLs and metadata, but for the last of them.
 pub const LIST_PAGE_BYTES: usize = 256 << 10;
 
-/// The most connections at a time; others wait.
+/// The most connections at a time, where so many files may be open; others wait.
 pub const MAX_CONNECTIONS: usize = 1024;
+/// The most connections at a time of those who read figures, each of which is given up after [`FIRST_WORD`].
+pub const MAX_WATCHERS: usize = 32;
 /// The most calls at a time on one connection.
 pub const MAX_STREAMS: u32 = 256;
 /// How long a connection may take to say who it is: for its handshake, and for the words by which HTTP/2 begins.

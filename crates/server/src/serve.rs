@@ -17,10 +17,11 @@ use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::server::HealthReporter;
 
 use crate::auth::Auth;
-use crate::connections;
+use crate::connections::{self, Door};
 use crate::ending::Offered;
 use crate::limits::{
-    BATCHES_IN_FLIGHT, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, MAX_STREAMS,
+    BATCHES_IN_FLIGHT, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_CONNECTIONS, MAX_HEADER_BYTES,
+    MAX_MESSAGE_BYTES, MAX_STREAMS,
 };
 use crate::metrics::Metrics;
 use crate::proto::DESCRIPTION;
@@ -68,6 +69,8 @@ pub struct Options {
     pub items_in_flight: usize,
     /// How many batches may.
     pub batches_in_flight: usize,
+    /// How many connections there may be at a time.
+    pub connections: usize,
     /// Told of calls that the queue could not answer, now and then.
     pub complain: fn(&dyn fmt::Display),
 }
@@ -80,6 +83,7 @@ impl Default for Options {
             tls: None,
             items_in_flight: ITEMS_IN_FLIGHT,
             batches_in_flight: BATCHES_IN_FLIGHT,
+            connections: MAX_CONNECTIONS,
             complain: |_| {},
         }
     }
@@ -121,8 +125,8 @@ impl Server {
         let closing = shared.closing.clone();
         let health_service = Offered::until(health_service, closing.clone());
         let router = router(transport(), &shared)?.add_service(health_service);
-        let connections =
-            connections::accept(listener, encrypting, shared.metrics.clone(), shared.cut.clone());
+        let door = Door::new(listener, shared.options.connections);
+        let connections = connections::accept(door, encrypting, shared.metrics.clone(), shared.cut.clone());
         let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
         shared.metrics.is_ready.store(true, Ordering::Relaxed);
         let stop = async {
