@@ -24,6 +24,7 @@ mod metrics;
 mod names;
 mod pages;
 mod put;
+mod readiness;
 mod removal;
 mod salvage;
 mod serve;

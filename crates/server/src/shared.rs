@@ -38,6 +38,15 @@ const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 /// How often a collection is made again that others remove meanwhile.
 const MOST_TRIES: u32 = 3;
 
+/// Why a queue cannot be served any more.
+#[derive(Clone, Debug)]
+pub(crate) enum Lost {
+    /// It has become one that this program cannot use.
+    Unfit(String),
+    /// It takes nothing more in until it is opened again.
+    Stopped(String),
+}
+
 /// What all calls share.
 pub(crate) struct Shared {
     pub(crate) frontier: Arc<dyn Frontier>,
@@ -56,8 +65,8 @@ pub(crate) struct Shared {
     pub(crate) unacked: AtomicUsize,
     /// When who runs the server was last told that the queue could not answer.
     complained: Mutex<Option<Instant>>,
-    /// Set when a call has met a queue that this program cannot use any more: why.
-    pub(crate) unfit: SetOnce<String>,
+    /// Set when a call has met a queue that cannot be used any more: why.
+    pub(crate) lost: SetOnce<Lost>,
     /// Collections that were there when last looked at. Others may have removed them since.
     known: RwLock<HashSet<String>>,
 }
@@ -75,7 +84,7 @@ impl Shared {
             unsent: Unsent::default(),
             unacked: AtomicUsize::new(0),
             complained: Mutex::default(),
-            unfit: SetOnce::new(),
+            lost: SetOnce::new(),
             known: RwLock::default(),
         }
     }
@@ -112,17 +121,19 @@ impl Shared {
         }
     }
 
-    /// Whether an error means that the queue cannot be served any more, such as one whose schema was changed. The
-    /// first such error ends the server.
-    fn learn(&self, error: &Error) -> bool {
-        let is_unfit = matches!(error, Error::Unfit { .. });
-        if is_unfit {
-            // Before the caller has its answer, so that whoever looks then does not see a server that is well.
-            self.metrics.is_ready.store(false, Ordering::Relaxed);
-            // Those that come later say nothing new.
-            let _ = self.unfit.set(error.to_string());
-        }
-        is_unfit
+    /// Whether an error means that the queue cannot be served any more, such as one whose schema was changed, or whose
+    /// disk is full. The first such error ends the server.
+    pub(crate) fn learn(&self, error: &Error) -> bool {
+        let lost = match error {
+            Error::Unfit { .. } => Lost::Unfit(error.to_string()),
+            Error::Stopped { .. } => Lost::Stopped(error.to_string()),
+            _ => return false,
+        };
+        // Before the caller has its answer, so that whoever looks then does not see a server that is well.
+        self.metrics.is_ready.store(false, Ordering::Relaxed);
+        // Those that come later say nothing new.
+        let _ = self.lost.set(lost);
+        true
     }
 
     /// Takes in what clients say of URLs, as long as there is time. When the server is stopped, it does not wait for a
