@@ -7,6 +7,7 @@
 //! [`Server`] is what is run. Each call is in the file that is named after what it does; **no rule of the queue is
 //! decided here**, and nothing is kept that has to outlive the process.
 
+mod anybody;
 mod auth;
 mod codec;
 mod connections;

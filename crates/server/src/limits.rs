@@ -57,6 +57,10 @@ pub const MAX_WATCHERS: usize = 32;
 pub const MAX_STREAMS: u32 = 256;
 /// How long a connection may take to say who it is: for its handshake, and for the words by which HTTP/2 begins.
 pub const FIRST_WORD: Duration = Duration::from_secs(10);
+/// The most calls at a time that need no token.
+pub const MAX_STRANGERS: usize = 2 * MAX_CONNECTIONS;
+/// The most bytes of a message of such a call, and of one that asks what there is.
+pub const MAX_QUESTION_BYTES: usize = 4 << 10;
 /// How long the queue may take to answer before it counts as away.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a silent client is asked whether it is still there, and how long it may take to answer.

@@ -12,12 +12,13 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server as Transport;
 use tonic::transport::server::Router;
 
+use crate::anybody::ForAnybody;
 use crate::auth::Auth;
 use crate::connections::{self, Door};
 use crate::ending::Offered;
 use crate::limits::{
     BATCHES_IN_FLIGHT, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_CONNECTIONS, MAX_HEADER_BYTES,
-    MAX_MESSAGE_BYTES, MAX_STREAMS,
+    MAX_MESSAGE_BYTES, MAX_QUESTION_BYTES, MAX_STREAMS,
 };
 use crate::metrics::Metrics;
 use crate::proto::DESCRIPTION;
@@ -123,6 +124,7 @@ impl Server {
         let Self { shared, encrypting } = self;
         let (health, health_service) = tonic_health::server::health_reporter();
         // Whether the server is well, for whoever watches over it: that needs no token.
+        let health_service = ForAnybody::new(health_service.max_decoding_message_size(MAX_QUESTION_BYTES));
         let closing = shared.closing.clone();
         let health_service = Offered::until(health_service, closing.clone());
         let router = router(transport(), &shared)?.add_service(health_service);
@@ -180,8 +182,10 @@ fn router(mut transport: Transport, shared: &Arc<Shared>) -> Result<Router, Erro
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     let newer = reflection().build_v1().map_err(Error::Description)?;
+    let newer = newer.max_decoding_message_size(MAX_QUESTION_BYTES);
     // Many tools only know the name that it had before.
     let older = reflection().build_v1alpha().map_err(Error::Description)?;
+    let older = older.max_decoding_message_size(MAX_QUESTION_BYTES);
     let service = Offered::new(bounded(Service::new(shared.clone())));
     let (newer, older) =
         (Offered::until(newer, shared.closing.clone()), Offered::until(older, shared.closing.clone()));
