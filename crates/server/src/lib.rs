@@ -8,7 +8,9 @@
 //! decided here**, and nothing is kept that has to outlive the process.
 
 mod anybody;
+mod arriving;
 mod auth;
+mod budget;
 mod codec;
 mod connections;
 mod control;
@@ -33,7 +35,6 @@ mod service;
 mod shared;
 mod stats;
 mod status;
-mod unsent;
 mod wire;
 
 /// The messages, the client and the service, as they are described in `proto/urlfrontier.proto`.

@@ -37,6 +37,10 @@ pub const MAX_HANDED_OUT_BYTES: usize = 32 << 20;
 pub const MAX_UNSENT_BYTES: usize = 256 << 20;
 /// The most bytes that have arrived and wait to be acknowledged, of all streams, but for one message of each.
 pub const MAX_UNACKED_BYTES: usize = 256 << 20;
+/// The least bytes of a message that is not small. Calls have room for one that is.
+pub const SMALL_MESSAGE: usize = 16 << 10;
+/// The most bytes of messages that have begun to arrive, of all calls, but for small ones.
+pub const MAX_ARRIVING_BYTES: usize = 128 << 20;
 /// The most bytes of the name of a message; one with a longer name is skipped. Clients take URLs for names, with the
 /// name of a crawl before them.
 pub const MAX_ID_BYTES: usize = 128 << 10;
@@ -57,6 +61,8 @@ pub const MAX_WATCHERS: usize = 32;
 pub const MAX_STREAMS: u32 = 256;
 /// How long a connection may take to say who it is: for its handshake, and for the words by which HTTP/2 begins.
 pub const FIRST_WORD: Duration = Duration::from_secs(10);
+/// How long a message that has begun may take to arrive, unless it is small; then its connection is broken.
+pub const MESSAGE_TIME: Duration = Duration::from_mins(1);
 /// The most calls at a time that need no token.
 pub const MAX_STRANGERS: usize = 2 * MAX_CONNECTIONS;
 /// The most bytes of a message of such a call, and of one that asks what there is.

@@ -186,7 +186,7 @@ fn router(mut transport: Transport, shared: &Arc<Shared>) -> Result<Router, Erro
     // Many tools only know the name that it had before.
     let older = reflection().build_v1alpha().map_err(Error::Description)?;
     let older = older.max_decoding_message_size(MAX_QUESTION_BYTES);
-    let service = Offered::new(bounded(Service::new(shared.clone())));
+    let service = Offered::new(bounded(Service::new(shared.clone())), shared.arriving.clone());
     let (newer, older) =
         (Offered::until(newer, shared.closing.clone()), Offered::until(older, shared.closing.clone()));
     Ok(transport

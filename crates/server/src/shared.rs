@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::Status;
 
-use crate::limits::{LAST_ANSWER, MAX_COLLECTIONS};
+use crate::budget::Budget;
+use crate::limits::{LAST_ANSWER, MAX_ARRIVING_BYTES, MAX_COLLECTIONS, MAX_UNSENT_BYTES};
 use crate::metrics::Metrics;
 use crate::serve::Options;
 use crate::status;
-use crate::unsent::Unsent;
 
 /// What time it is.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -31,6 +31,13 @@ const GONE: &str = "collection gone";
 /// What is said of puts that were under way when the server had to end.
 const NO_ANSWER: &str =
     "it gave no answer before the server had to end; what was being put fails, and may be put again";
+
+/// What is said to whoever asks for more than there is room for beside what others have not read.
+const UNREAD: &str = "too much waits for other readers; ask again when they have read it, or ask for less";
+
+/// The same, beside large messages that have begun to arrive.
+const UNFINISHED: &str =
+    "too many large messages arrive at a time; send it again when others have come, or send less in one";
 
 /// How often who runs the server is told of calls that fail.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -60,7 +67,9 @@ pub(crate) struct Shared {
     /// What goes on when its call has ended, and is waited for before the server ends.
     pub(crate) tasks: TaskTracker,
     /// What is handed out or listed and waits for its readers.
-    pub(crate) unsent: Unsent,
+    pub(crate) unsent: Budget,
+    /// What has arrived of messages that are not whole yet, and the room that they take.
+    pub(crate) arriving: Budget,
     /// Bytes that have arrived and wait to be acknowledged, of all streams.
     pub(crate) unacked: AtomicUsize,
     /// When who runs the server was last told that the queue could not answer.
@@ -81,7 +90,8 @@ impl Shared {
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            unsent: Unsent::default(),
+            unsent: Budget::new(MAX_UNSENT_BYTES, UNREAD),
+            arriving: Budget::new(MAX_ARRIVING_BYTES, UNFINISHED),
             unacked: AtomicUsize::new(0),
             complained: Mutex::default(),
             lost: SetOnce::new(),
