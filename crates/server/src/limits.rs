@@ -13,7 +13,7 @@ pub const MAX_HEADER_BYTES: u32 = 16 << 10;
 pub const MAX_METADATA_BYTES: usize = 256 << 10;
 /// The most bytes of the name of a crawl; a URL of another is skipped.
 pub const MAX_CRAWL_BYTES: usize = 1024;
-/// The most collections that clients can make; URLs of more are skipped.
+/// The most collections that clients can make; URLs of more fail.
 pub const MAX_COLLECTIONS: usize = 10_000;
 
 /// How many items of one stream may have arrived and wait to be acknowledged.
