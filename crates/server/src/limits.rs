@@ -44,6 +44,8 @@ pub const MAX_ARRIVING_BYTES: usize = 128 << 20;
 /// The most bytes of the name of a message; one with a longer name is skipped. Clients take URLs for names, with the
 /// name of a crawl before them.
 pub const MAX_ID_BYTES: usize = 128 << 10;
+/// The most bytes of the names of queues that one call lists, as they are sent: clients take no larger answer.
+pub const MAX_QUEUES_LISTED_BYTES: usize = MAX_MESSAGE_BYTES - (64 << 10);
 /// The most queues that one call lists.
 pub const MAX_QUEUES_LISTED: usize = 100_000;
 /// How many entries are looked at in one go when many are removed.

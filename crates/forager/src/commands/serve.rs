@@ -189,9 +189,18 @@ fn guard(args: &ServeArgs, token: Option<&str>) -> anyhow::Result<()> {
 }
 
 fn tls(args: &ServeArgs) -> anyhow::Result<Option<Tls>> {
-    let read = |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => Ok(Some(Tls { certificate: read(certificate)?, key: read(key)? })),
-        _ => Ok(None),
+    let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    Ok(Some(Tls {
+        certificate: pem(certificate, "certificate", "CERTIFICATE-----")?,
+        key: pem(key, "key", "PRIVATE KEY-----")?,
+    }))
+}
+
+/// What a file has, in which there must be something of a kind.
+fn pem(path: &Path, what: &str, mark: &str) -> anyhow::Result<Vec<u8>> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if !String::from_utf8_lossy(&bytes).contains(mark) {
+        bail!("{} cannot be used: there is no {what} in it, as PEM", path.display());
     }
+    Ok(bytes)
 }
