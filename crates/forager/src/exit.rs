@@ -55,6 +55,9 @@ impl Outcome {
 /// What was asked for is wrong, and stays so.
 const WRONG: u8 = 4;
 
+/// The queue cannot be had, or not any more.
+const NO_QUEUE: u8 = 8;
+
 /// Nothing changes by itself, and it is not what was asked for that is wrong.
 const NEEDS_A_PERSON: u8 = 17;
 
@@ -115,7 +118,7 @@ pub(crate) fn status_of_failure(error: &anyhow::Error) -> u8 {
     let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));
     match error.chain().find_map(status_of_cause) {
         _ if is_full => 3,
-        _ if store::is_locked(error) => 8,
+        _ if store::is_locked(error) => NO_QUEUE,
         status => status.unwrap_or(WRONG),
     }
 }
@@ -129,6 +132,9 @@ fn status_of_cause(cause: &(dyn Error + 'static)) -> Option<u8> {
     if cause.is::<Deserted>() || cause.is::<NotBegun>() {
         return Some(Outcome::Interrupted.status());
     }
+    if let Some(forager_server::Error::Stopped(_)) = cause.downcast_ref() {
+        return Some(NO_QUEUE);
+    }
     let queue = match cause.downcast_ref() {
         Some(forager_crawl::Error::Queue(error)) => error,
         _ => cause.downcast_ref::<QueueError>()?,
@@ -137,7 +143,7 @@ fn status_of_cause(cause: &(dyn Error + 'static)) -> Option<u8> {
         QueueError::Damaged { .. } | QueueError::NewerFormat { .. } => NEEDS_A_PERSON,
         QueueError::Unfit { .. } => WRONG,
         error if error.is_about_input() => WRONG,
-        _ => 8,
+        _ => NO_QUEUE,
     })
 }
 

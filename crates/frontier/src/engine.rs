@@ -35,6 +35,7 @@ pub(crate) use image::{append, export, import, learn};
 pub(crate) use jobs::{jobs, start_job, steer_job};
 pub(crate) use lease::{lease, wake};
 pub(crate) use notes::{note, noted};
+pub(crate) use plain::problem_of as plain_problem;
 pub(crate) use put::put;
 pub(crate) use read::{entry, list, plan, stats};
 pub(crate) use remove::{purge, remove};

@@ -1,6 +1,7 @@
 //! Connections: not too many, and none that stays silent.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -9,14 +10,14 @@ use std::time::Duration;
 use futures_util::stream::{self, Stream};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
 
-use crate::limits::{FIRST_WORD, LAST_WORD, MAX_CONNECTIONS};
+use crate::limits::{FIRST_WORD, LAST_WORD};
 use crate::metrics::Metrics;
 use crate::wire::Wire;
 
@@ -26,61 +27,112 @@ const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 /// How long to wait when no connection can be had, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The connections that come in, as long as there is room for them. There is never an error: a connection that
-/// cannot be had is no reason to end. All of them break when they are `cut`.
-pub(crate) fn accept(
+/// Connections that come in, while there is room for them.
+pub(crate) struct Door {
     listener: TcpListener,
+    room: Arc<Semaphore>,
+}
+
+impl Door {
+    /// One that lets in so many at a time.
+    pub(crate) fn new(listener: TcpListener, most: usize) -> Self {
+        Self { listener, room: Arc::new(Semaphore::new(most)) }
+    }
+
+    /// The next one, with its place. There is never an error: a connection that cannot be had is no reason to end.
+    pub(crate) async fn next(&self) -> (TcpStream, Place) {
+        let place = self.room.clone().acquire_owned().await;
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => return (stream, Place { _permit: place.ok() }),
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// The place of a connection among those that may be there, which is free again without it.
+pub(crate) struct Place {
+    /// Always there, as nobody closes what it is of.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// The connections that come in. All of them break when they are `cut`.
+pub(crate) fn accept(
+    door: Door,
     encrypting: Option<TlsAcceptor>,
     metrics: Arc<Metrics>,
     cut: CancellationToken,
 ) -> impl Stream<Item = io::Result<Connection>> {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    stream::unfold((listener, encrypting, room, metrics, cut), |this| async move {
-        let (listener, encrypting, room, metrics, cut) = this;
-        let permit = room.clone().acquire_owned().await.ok()?;
-        let stream = loop {
-            match listener.accept().await {
-                Ok((stream, _)) => break stream,
-                Err(_) => sleep(PAUSE).await,
-            }
-        };
+    stream::unfold((door, encrypting, metrics, cut), |this| async move {
+        let (door, encrypting, metrics, cut) = this;
+        let (stream, place) = door.next().await;
         // Acknowledgements are small and wanted at once; where it cannot be set they come a little later.
         let _ = stream.set_nodelay(true);
         let open = metrics.connections.clone();
-        let info = stream.connect_info();
         let wire = Wire::new(stream, encrypting.as_ref());
-        let connection = Connection::new((wire, info), FIRST_WORD, permit, open, cut.clone());
-        Some((Ok(connection), (listener, encrypting, room, metrics, cut)))
+        let connection = Connection::new(wire, FIRST_WORD, place, open, &cut);
+        Some((Ok(connection), (door, encrypting, metrics, cut)))
     })
 }
 
 /// A connection, which counts as long as it is there.
 pub(crate) struct Connection {
     wire: Wire,
-    info: TcpConnectInfo,
     /// Runs until the first words have come.
     patience: Option<Pin<Box<Sleep>>>,
     /// How many bytes of them are still to come.
     to_hear: usize,
     /// Runs when all was said, until the client is not heard any more.
     leave: Option<Pin<Box<Sleep>>>,
-    /// Comes when it is to break, whoever still reads or writes.
+    /// Breaks it, whoever still reads or writes.
+    cutter: Cutter,
+    /// Comes when it is to break.
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     open: Gauge,
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
+}
+
+/// Breaks a connection, with all its calls. Each of them has it at hand.
+#[derive(Clone, Debug)]
+pub(crate) struct Cutter(CancellationToken);
+
+impl Cutter {
+    /// One for a connection that breaks with all others too.
+    pub(crate) fn of(all: &CancellationToken) -> Self {
+        Self(all.child_token())
+    }
+
+    pub(crate) fn cut(&self) {
+        self.0.cancel();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_cut(&self) -> bool {
+        self.0.is_cancelled()
+    }
 }
 
 impl Connection {
-    fn new(
-        (wire, info): (Wire, TcpConnectInfo),
-        patience: Duration,
-        permit: OwnedSemaphorePermit,
-        open: Gauge,
-        cut: CancellationToken,
-    ) -> Self {
+    fn new(wire: Wire, patience: Duration, place: Place, open: Gauge, all: &CancellationToken) -> Self {
         open.inc();
-        let (patience, cut) = (Some(Box::pin(sleep(patience))), Box::pin(cut.cancelled_owned()));
-        Self { wire, info, patience, to_hear: PREFACE, leave: None, cut, open, _permit: permit }
+        let patience = Some(Box::pin(sleep(patience)));
+        let cutter = Cutter::of(all);
+        let cut = Box::pin(cutter.0.clone().cancelled_owned());
+        Self { wire, patience, to_hear: PREFACE, leave: None, cutter, cut, open, _place: place }
+    }
+
+    /// One that is given up after a while, whatever was said on it: for who asks once, and reads the answer.
+    pub(crate) fn brief(stream: TcpStream, place: Place) -> Self {
+        let (wire, all) = (Wire::new(stream, None), CancellationToken::new());
+        let mut connection = Self::new(wire, FIRST_WORD, place, Gauge::default(), &all);
+        connection.to_hear = usize::MAX;
+        connection
     }
 
     /// Bytes have come. Who has said so many is looked after by the transport: it asks now and then whether anybody is
@@ -110,10 +162,10 @@ impl Drop for Connection {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Cutter;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.info.clone()
+    fn connect_info(&self) -> Cutter {
+        self.cutter.clone()
     }
 }
 
@@ -177,7 +229,6 @@ impl AsyncWrite for Connection {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
 
     use super::*;
 
@@ -188,11 +239,9 @@ mod tests {
     async fn pair_until(patience: Duration, cut: CancellationToken) -> (TcpStream, Connection, Gauge) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (stream, _) = listener.accept().await.unwrap();
-        let permit = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let (stream, place) = Door::new(listener, 1).next().await;
         let open = Gauge::default();
-        let info = stream.connect_info();
-        (client, Connection::new((Wire::new(stream, None), info), patience, permit, open.clone(), cut), open)
+        (client, Connection::new(Wire::new(stream, None), patience, place, open.clone(), &cut), open)
     }
 
     #[tokio::test]
@@ -242,5 +291,28 @@ mod tests {
         assert_eq!(connection.read_u8().await.unwrap(), 7);
         let (read, ()) = tokio::join!(connection.read_u8(), async { cut.cancel() });
         assert_eq!(read.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+    }
+    #[tokio::test]
+    async fn one_is_cut_and_the_others_stay() {
+        let all = CancellationToken::new();
+        let (_client, mut one, _) = pair_until(Duration::from_mins(1), all.clone()).await;
+        let (mut client, mut other, _) = pair_until(Duration::from_mins(1), all).await;
+        one.connect_info().cut();
+        assert_eq!(one.read_u8().await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+        client.write_u8(7).await.unwrap();
+        assert_eq!(other.read_u8().await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn the_next_one_waits_for_a_place() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let door = Door::new(listener, 1);
+        let _clients =
+            [TcpStream::connect(address).await.unwrap(), TcpStream::connect(address).await.unwrap()];
+        let (_, place) = door.next().await;
+        assert!(tokio::time::timeout(Duration::from_millis(100), door.next()).await.is_err());
+        drop(place);
+        door.next().await;
     }
 }

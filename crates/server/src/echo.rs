@@ -8,6 +8,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::connections::{self, Door};
+use crate::limits::MAX_CONNECTIONS;
+use crate::metrics;
 use crate::proto::ack_message;
 use crate::proto::url_frontier_server::UrlFrontier;
 use crate::proto::url_item::Item;
@@ -18,13 +21,13 @@ use crate::proto::{
     UrlInfo, UrlItem, UrlStatusRequest,
 };
 use crate::serve::{Error, bounded, ended, transport};
-use crate::{connections, metrics};
 
 /// Acknowledges whatever it is sent, until it is told to stop.
 pub async fn echo(listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let closing = CancellationToken::new();
     let metrics = std::sync::Arc::new(metrics::Metrics::default());
-    let connections = connections::accept(listener, None, metrics, CancellationToken::new());
+    let door = Door::new(listener, MAX_CONNECTIONS);
+    let connections = connections::accept(door, None, metrics, CancellationToken::new());
     let router = transport().add_service(bounded(Echo));
     let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
     ended(serving, stop, || closing.cancel()).await

@@ -12,7 +12,8 @@ use tonic::codegen::{BoxFuture, Bytes, Service};
 use tonic::server::NamedService;
 use tonic::{Code, Status};
 
-use crate::status;
+use crate::budget::Budget;
+use crate::{arriving, status};
 
 /// Where an answer that has nothing else says what went wrong.
 const STATUS: &str = "grpc-status";
@@ -23,17 +24,19 @@ pub(crate) struct Offered<S> {
     service: S,
     /// Ends what is still said; none if the service does so by itself.
     end: Option<CancellationToken>,
+    /// What counts messages that arrive; none if they are all small.
+    arriving: Option<Budget>,
 }
 
 impl<S> Offered<S> {
-    /// One that ends its streams by itself.
-    pub(crate) fn new(service: S) -> Self {
-        Self { service, end: None }
+    /// One that ends its streams by itself, and whose messages may be large.
+    pub(crate) fn new(service: S, arriving: Budget) -> Self {
+        Self { service, end: None, arriving: Some(arriving) }
     }
 
-    /// One whose streams are ended.
+    /// One whose streams are ended, and whose messages are small.
     pub(crate) fn until(service: S, end: CancellationToken) -> Self {
-        Self { service, end: Some(end) }
+        Self { service, end: Some(end), arriving: None }
     }
 }
 
@@ -60,6 +63,10 @@ where
         let request = match end.clone() {
             None => request,
             Some(end) => request.map(|body| Body::new(Ending::new(body, end, None))),
+        };
+        let request = match &self.arriving {
+            None => request,
+            Some(budget) => arriving::counted(request, budget),
         };
         let answer = self.service.call(request);
         Box::pin(async move {

@@ -1,6 +1,8 @@
 //! The figures, by HTTP, and whether the server is there for those who look after it.
 
 use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,8 +10,11 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
+use axum::serve::Listener;
 use tokio::net::TcpListener;
 
+use crate::connections::{Connection, Door};
+use crate::limits::MAX_WATCHERS;
 use crate::metrics::Metrics;
 
 /// The format of the figures.
@@ -20,7 +25,7 @@ pub async fn export(
     listener: TcpListener,
     metrics: Arc<Metrics>,
     stop: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let readiness = metrics.clone();
     let figures = move || async move { ([(CONTENT_TYPE, OPEN_METRICS)], metrics.text()) };
     let ready = move || async move {
@@ -34,5 +39,22 @@ pub async fn export(
         .route("/metrics", get(figures))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready));
-    axum::serve(listener, router).with_graceful_shutdown(stop).await
+    let door = Door::new(listener, MAX_WATCHERS);
+    axum::serve(door, router).with_graceful_shutdown(stop).await
+}
+
+/// Whoever looks after a server asks now and then, and has no need to stay.
+impl Listener for Door {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        let (stream, place) = self.next().await;
+        let address = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from(([0; 4], 0)));
+        (Connection::brief(stream, place), address)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.address()
+    }
 }

@@ -11,6 +11,7 @@ use crate::metadata;
 use crate::names;
 use crate::proto::UrlInfo;
 use crate::proto::ack_message::Status;
+use crate::shared::NO_ROOM;
 
 /// Where StormCrawler tells which status a page was fetched with.
 const STATUS: &str = "fetch.statusCode";
@@ -177,7 +178,7 @@ impl Gathered {
         let status = |asked: &Asked| match asked {
             Asked::No => Status::Skipped,
             Asked::Yes | Asked::AsDone if told.is_none() => Status::Fail,
-            _ => answers.next().map_or(Status::Skipped, |discovery| status_of(discovery.action)),
+            _ => answers.next().map_or(Status::Skipped, status_of),
         };
         self.asked.iter().map(status).collect()
     }
@@ -208,9 +209,10 @@ fn size(item: &Item) -> usize {
     size_of::<Item>() + item.url.len() + texts
 }
 
-fn status_of(action: Action) -> Status {
-    match action {
+fn status_of(told: &Discovery) -> Status {
+    match told.action {
         Action::Added | Action::Improved => Status::Ok,
+        Action::Ignored if &*told.rule == NO_ROOM => Status::Fail,
         Action::Kept | Action::Removed | Action::Ignored | Action::Invalid => Status::Skipped,
     }
 }

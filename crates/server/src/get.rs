@@ -15,13 +15,13 @@ use tokio::task::AbortHandle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tonic::Status;
 
+use crate::budget::Counted;
 use crate::limits::{MAX_HANDED_OUT, MAX_HANDED_OUT_BYTES};
 use crate::metadata;
 use crate::names;
 use crate::proto::get_params::Item;
 use crate::proto::{GetParams, UrlInfo};
 use crate::shared::Shared;
-use crate::unsent::Counted;
 
 /// For how many seconds URLs are held of a client that does not say.
 const HOLD: u32 = 30;

@@ -7,7 +7,10 @@
 //! [`Server`] is what is run. Each call is in the file that is named after what it does; **no rule of the queue is
 //! decided here**, and nothing is kept that has to outlive the process.
 
+mod anybody;
+mod arriving;
 mod auth;
+mod budget;
 mod codec;
 mod connections;
 mod control;
@@ -24,6 +27,7 @@ mod metrics;
 mod names;
 mod pages;
 mod put;
+mod readiness;
 mod removal;
 mod salvage;
 mod serve;
@@ -31,7 +35,6 @@ mod service;
 mod shared;
 mod stats;
 mod status;
-mod unsent;
 mod wire;
 
 /// The messages, the client and the service, as they are described in `proto/urlfrontier.proto`.

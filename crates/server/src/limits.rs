@@ -13,7 +13,7 @@ pub const MAX_HEADER_BYTES: u32 = 16 << 10;
 pub const MAX_METADATA_BYTES: usize = 256 << 10;
 /// The most bytes of the name of a crawl; a URL of another is skipped.
 pub const MAX_CRAWL_BYTES: usize = 1024;
-/// The most collections that clients can make; URLs of more are skipped.
+/// The most collections that clients can make; URLs of more fail.
 pub const MAX_COLLECTIONS: usize = 10_000;
 
 /// How many items of one stream may have arrived and wait to be acknowledged.
@@ -37,9 +37,15 @@ pub const MAX_HANDED_OUT_BYTES: usize = 32 << 20;
 pub const MAX_UNSENT_BYTES: usize = 256 << 20;
 /// The most bytes that have arrived and wait to be acknowledged, of all streams, but for one message of each.
 pub const MAX_UNACKED_BYTES: usize = 256 << 20;
+/// The least bytes of a message that is not small. Calls have room for one that is.
+pub const SMALL_MESSAGE: usize = 16 << 10;
+/// The most bytes of messages that have begun to arrive, of all calls, but for small ones.
+pub const MAX_ARRIVING_BYTES: usize = 128 << 20;
 /// The most bytes of the name of a message; one with a longer name is skipped. Clients take URLs for names, with the
 /// name of a crawl before them.
 pub const MAX_ID_BYTES: usize = 128 << 10;
+/// The most bytes of the names of queues that one call lists, as they are sent: clients take no larger answer.
+pub const MAX_QUEUES_LISTED_BYTES: usize = MAX_MESSAGE_BYTES - (64 << 10);
 /// The most queues that one call lists.
 pub const MAX_QUEUES_LISTED: usize = 100_000;
 /// How many entries are looked at in one go when many are removed.
@@ -49,12 +55,22 @@ pub const LIST_PAGE: usize = 250;
 /// The most bytes of their URLs and metadata, but for the last of them.
 pub const LIST_PAGE_BYTES: usize = 256 << 10;
 
-/// The most connections at a time; others wait.
+/// The most connections at a time, where so many files may be open; others wait.
 pub const MAX_CONNECTIONS: usize = 1024;
+/// The most connections at a time of those who read figures, each of which is given up after [`FIRST_WORD`].
+pub const MAX_WATCHERS: usize = 32;
 /// The most calls at a time on one connection.
 pub const MAX_STREAMS: u32 = 256;
 /// How long a connection may take to say who it is: for its handshake, and for the words by which HTTP/2 begins.
 pub const FIRST_WORD: Duration = Duration::from_secs(10);
+/// How long a message that has begun may take to arrive, unless it is small; then its connection is broken.
+pub const MESSAGE_TIME: Duration = Duration::from_mins(1);
+/// The most calls at a time that need no token.
+pub const MAX_STRANGERS: usize = 2 * MAX_CONNECTIONS;
+/// The most bytes of a message of such a call, and of one that asks what there is.
+pub const MAX_QUESTION_BYTES: usize = 4 << 10;
+/// How long the queue may take to answer before it counts as away.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a silent client is asked whether it is still there, and how long it may take to answer.
 pub const KEEPALIVE: Duration = Duration::from_secs(30);
 /// How long a client is heard out that has been told all there is.

@@ -7,13 +7,13 @@ use forager_frontier::verbs::{EntryView, derived_key};
 use futures_util::stream::{self, Stream};
 use tonic::Status;
 
+use crate::budget::Counted;
 use crate::names;
 use crate::pages::{Pages, item, size};
 use crate::proto::{CountUrlParams, ListUrlParams, UrlItem, UrlStatusRequest};
 use crate::shared::Shared;
 use crate::stats;
 use crate::status::quoted;
-use crate::unsent::Counted;
 
 /// How many URLs are listed for a client that does not say.
 const SIZE: u32 = 100;

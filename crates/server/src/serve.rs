@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use forager_frontier::Frontier;
 use tokio::net::TcpListener;
@@ -12,21 +11,21 @@ use tonic::codec::CompressionEncoding;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server as Transport;
 use tonic::transport::server::Router;
-use tonic_health::ServingStatus;
-use tonic_health::pb::health_server::{Health, HealthServer};
-use tonic_health::server::HealthReporter;
 
+use crate::anybody::ForAnybody;
 use crate::auth::Auth;
-use crate::connections;
+use crate::connections::{self, Door};
 use crate::ending::Offered;
 use crate::limits::{
-    BATCHES_IN_FLIGHT, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, MAX_STREAMS,
+    BATCHES_IN_FLIGHT, GRACE, ITEMS_IN_FLIGHT, KEEPALIVE, MAX_CONNECTIONS, MAX_HEADER_BYTES,
+    MAX_MESSAGE_BYTES, MAX_QUESTION_BYTES, MAX_STREAMS,
 };
 use crate::metrics::Metrics;
 use crate::proto::DESCRIPTION;
 use crate::proto::url_frontier_server::{UrlFrontier, UrlFrontierServer};
+use crate::readiness::Readiness;
 use crate::service::Service;
-use crate::shared::{Clock, Shared};
+use crate::shared::{Clock, Lost, Shared};
 use crate::wire::encrypting;
 
 /// How many bytes may be on their way in one stream, so that clients can send while the queue writes; and in all of
@@ -53,6 +52,9 @@ pub enum Error {
     /// The queue has become one that this program cannot use: why, and what to do.
     #[error("{0}")]
     Unfit(String),
+    /// The queue takes nothing more in until it is opened again: why, and what to do.
+    #[error("{0}")]
+    Stopped(String),
 }
 
 /// How a server behaves.
@@ -68,6 +70,8 @@ pub struct Options {
     pub items_in_flight: usize,
     /// How many batches may.
     pub batches_in_flight: usize,
+    /// How many connections there may be at a time.
+    pub connections: usize,
     /// Told of calls that the queue could not answer, now and then.
     pub complain: fn(&dyn fmt::Display),
 }
@@ -80,6 +84,7 @@ impl Default for Options {
             tls: None,
             items_in_flight: ITEMS_IN_FLIGHT,
             batches_in_flight: BATCHES_IN_FLIGHT,
+            connections: MAX_CONNECTIONS,
             complain: |_| {},
         }
     }
@@ -117,21 +122,24 @@ impl Server {
     /// can be reached within the time there is.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { shared, encrypting } = self;
-        let (health, health_service) = health().await;
+        let (health, health_service) = tonic_health::server::health_reporter();
+        // Whether the server is well, for whoever watches over it: that needs no token.
+        let health_service = ForAnybody::new(health_service.max_decoding_message_size(MAX_QUESTION_BYTES));
         let closing = shared.closing.clone();
         let health_service = Offered::until(health_service, closing.clone());
         let router = router(transport(), &shared)?.add_service(health_service);
-        let connections =
-            connections::accept(listener, encrypting, shared.metrics.clone(), shared.cut.clone());
+        let door = Door::new(listener, shared.options.connections);
+        let connections = connections::accept(door, encrypting, shared.metrics.clone(), shared.cut.clone());
         let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
-        shared.metrics.is_ready.store(true, Ordering::Relaxed);
+        let readiness = Readiness::new(shared.clone(), health);
+        readiness.tell(true).await;
         let stop = async {
             tokio::select! {
                 () = stop => {}
-                _ = shared.unfit.wait() => {}
+                _ = shared.lost.wait() => {}
+                () = readiness.follow() => {}
             }
-            shared.metrics.is_ready.store(false, Ordering::Relaxed);
-            is_ending(&health).await;
+            readiness.tell(false).await;
         };
         let served = ended(serving, stop, || closing.cancel()).await;
         shared.cut.cancel();
@@ -140,8 +148,9 @@ impl Server {
         if tokio::time::timeout(GRACE, shared.tasks.wait()).await.is_err() {
             (shared.options.complain)(&LEFT_LEASED);
         }
-        match shared.unfit.get() {
-            Some(why) => Err(Error::Unfit(why.clone())),
+        match shared.lost.get().cloned() {
+            Some(Lost::Unfit(why)) => Err(Error::Unfit(why)),
+            Some(Lost::Stopped(why)) => Err(Error::Stopped(why)),
             None => served,
         }
     }
@@ -164,19 +173,6 @@ pub(crate) async fn ended(
     }
 }
 
-/// Whether the server is well, for whoever watches over it: that needs no token.
-async fn health() -> (HealthReporter, HealthServer<impl Health>) {
-    let (health, service) = tonic_health::server::health_reporter();
-    health.set_serving::<UrlFrontierServer<Service>>().await;
-    (health, service)
-}
-
-/// Has those who watch learn that the server is being stopped.
-async fn is_ending(health: &HealthReporter) {
-    health.set_service_status("", ServingStatus::NotServing).await;
-    health.set_not_serving::<UrlFrontierServer<Service>>().await;
-}
-
 /// What only those who show the token may call.
 fn router(mut transport: Transport, shared: &Arc<Shared>) -> Result<Router, Error> {
     let auth = Auth::new(shared.options.token.as_deref());
@@ -186,9 +182,11 @@ fn router(mut transport: Transport, shared: &Arc<Shared>) -> Result<Router, Erro
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     let newer = reflection().build_v1().map_err(Error::Description)?;
+    let newer = newer.max_decoding_message_size(MAX_QUESTION_BYTES);
     // Many tools only know the name that it had before.
     let older = reflection().build_v1alpha().map_err(Error::Description)?;
-    let service = Offered::new(bounded(Service::new(shared.clone())));
+    let older = older.max_decoding_message_size(MAX_QUESTION_BYTES);
+    let service = Offered::new(bounded(Service::new(shared.clone())), shared.arriving.clone());
     let (newer, older) =
         (Offered::until(newer, shared.closing.clone()), Offered::until(older, shared.closing.clone()));
     Ok(transport

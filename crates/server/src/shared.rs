@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use forager_core::url::named_host_key;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
-use forager_frontier::verbs::{Discovery, Put};
+use forager_frontier::verbs::{Discovery, Item, Put};
 use forager_frontier::{Error, Frontier, Result};
 use jiff::Timestamp;
 use tokio::sync::SetOnce;
@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::Status;
 
-use crate::limits::{LAST_ANSWER, MAX_COLLECTIONS};
+use crate::budget::Budget;
+use crate::limits::{LAST_ANSWER, MAX_ARRIVING_BYTES, MAX_COLLECTIONS, MAX_UNSENT_BYTES};
 use crate::metrics::Metrics;
 use crate::serve::Options;
 use crate::status;
-use crate::unsent::Unsent;
 
 /// What time it is.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -28,15 +28,34 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// What the queue says of items of a collection that is not there.
 const GONE: &str = "collection gone";
 
+/// What is said of items for whose collection there is no room.
+pub(crate) const NO_ROOM: &str = "no room for another collection";
+
 /// What is said of puts that were under way when the server had to end.
 const NO_ANSWER: &str =
     "it gave no answer before the server had to end; what was being put fails, and may be put again";
+
+/// What is said to whoever asks for more than there is room for beside what others have not read.
+const UNREAD: &str = "too much waits for other readers; ask again when they have read it, or ask for less";
+
+/// The same, beside large messages that have begun to arrive.
+const UNFINISHED: &str =
+    "too many large messages arrive at a time; send it again when others have come, or send less in one";
 
 /// How often who runs the server is told of calls that fail.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// How often a collection is made again that others remove meanwhile.
 const MOST_TRIES: u32 = 3;
+
+/// Why a queue cannot be served any more.
+#[derive(Clone, Debug)]
+pub(crate) enum Lost {
+    /// It has become one that this program cannot use.
+    Unfit(String),
+    /// It takes nothing more in until it is opened again.
+    Stopped(String),
+}
 
 /// What all calls share.
 pub(crate) struct Shared {
@@ -51,13 +70,17 @@ pub(crate) struct Shared {
     /// What goes on when its call has ended, and is waited for before the server ends.
     pub(crate) tasks: TaskTracker,
     /// What is handed out or listed and waits for its readers.
-    pub(crate) unsent: Unsent,
+    pub(crate) unsent: Budget,
+    /// What has arrived of messages that are not whole yet, and the room that they take.
+    pub(crate) arriving: Budget,
     /// Bytes that have arrived and wait to be acknowledged, of all streams.
     pub(crate) unacked: AtomicUsize,
     /// When who runs the server was last told that the queue could not answer.
     complained: Mutex<Option<Instant>>,
-    /// Set when a call has met a queue that this program cannot use any more: why.
-    pub(crate) unfit: SetOnce<String>,
+    /// Set when a call has met a queue that cannot be used any more: why.
+    pub(crate) lost: SetOnce<Lost>,
+    /// Whether there were as many collections as may be, when one more was to be made.
+    is_full: AtomicBool,
     /// Collections that were there when last looked at. Others may have removed them since.
     known: RwLock<HashSet<String>>,
 }
@@ -72,10 +95,12 @@ impl Shared {
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            unsent: Unsent::default(),
+            unsent: Budget::new(MAX_UNSENT_BYTES, UNREAD),
+            arriving: Budget::new(MAX_ARRIVING_BYTES, UNFINISHED),
             unacked: AtomicUsize::new(0),
             complained: Mutex::default(),
-            unfit: SetOnce::new(),
+            lost: SetOnce::new(),
+            is_full: AtomicBool::new(false),
             known: RwLock::default(),
         }
     }
@@ -112,17 +137,19 @@ impl Shared {
         }
     }
 
-    /// Whether an error means that the queue cannot be served any more, such as one whose schema was changed. The
-    /// first such error ends the server.
-    fn learn(&self, error: &Error) -> bool {
-        let is_unfit = matches!(error, Error::Unfit { .. });
-        if is_unfit {
-            // Before the caller has its answer, so that whoever looks then does not see a server that is well.
-            self.metrics.is_ready.store(false, Ordering::Relaxed);
-            // Those that come later say nothing new.
-            let _ = self.unfit.set(error.to_string());
-        }
-        is_unfit
+    /// Whether an error means that the queue cannot be served any more, such as one whose schema was changed, or whose
+    /// disk is full. The first such error ends the server.
+    pub(crate) fn learn(&self, error: &Error) -> bool {
+        let lost = match error {
+            Error::Unfit { .. } => Lost::Unfit(error.to_string()),
+            Error::Stopped { .. } => Lost::Stopped(error.to_string()),
+            _ => return false,
+        };
+        // Before the caller has its answer, so that whoever looks then does not see a server that is well.
+        self.metrics.is_ready.store(false, Ordering::Relaxed);
+        // Those that come later say nothing new.
+        let _ = self.lost.set(lost);
+        true
     }
 
     /// Takes in what clients say of URLs, as long as there is time. When the server is stopped, it does not wait for a
@@ -142,26 +169,27 @@ impl Shared {
     /// clients decide, unless there are profiles for them.
     async fn put(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
         for put in puts {
-            self.is_there(&put.collection).await?;
+            self.is_there(put).await?;
         }
         let mut told = self.frontier.put(puts, self.now()).await?;
         for (put, range) in gone(puts, &told) {
-            // Somebody removed it since we looked, or there are too many.
-            if let Some(again) = self.put_again(put).await? {
-                told.splice(range, again);
+            // Somebody removed it since we looked, or there are too many, or nothing can be kept of what it would have.
+            match self.put_again(put).await? {
+                Some(again) => drop(told.splice(range, again)),
+                None => refuse(put, &mut told[range]),
             }
         }
         Ok(told)
     }
 
-    /// Puts once more what is of a collection that was removed meanwhile; none if there is no room for it. Others may
+    /// Puts once more what is of a collection that was removed meanwhile; none if it is not made again. Others may
     /// have found out before and made it again, and others may be removing it still.
     async fn put_again(&self, put: &Put) -> Result<Option<Vec<Discovery>>> {
         let puts = std::slice::from_ref(put);
         let mut told = None;
         for _ in 0..MOST_TRIES {
             self.forget(&put.collection);
-            if !self.is_there(&put.collection).await? {
+            if !self.is_there(put).await? {
                 return Ok(None);
             }
             let again = self.frontier.put(puts, self.now()).await?;
@@ -191,18 +219,27 @@ impl Shared {
         Ok(if is_plain { key } else { host })
     }
 
-    /// Whether a collection is there, by now.
-    async fn is_there(&self, name: &str) -> Result<bool> {
-        Ok(self.is_known(name) || self.make_collection(name).await?)
+    /// Whether the collection of a put is there, by now. None is made for what cannot be kept anyway.
+    async fn is_there(&self, put: &Put) -> Result<bool> {
+        let name = &put.collection;
+        Ok(self.is_known(name)
+            || (put.items.iter().any(Item::can_be_kept) && self.make_collection(name).await?))
     }
 
-    /// Makes a collection, unless there are too many; the queue turns its items away then.
+    /// Makes a collection, unless there are too many. Who runs the server is told then, for clients can do nothing about it.
     async fn make_collection(&self, name: &str) -> Result<bool> {
         let catalog = self.frontier.catalog().await?;
         if catalog.collection(name).is_none() {
             if catalog.rows().collections.len() >= MAX_COLLECTIONS {
+                if !self.is_full.swap(true, Ordering::Relaxed) {
+                    (self.options.complain)(&format_args!(
+                        "there are {MAX_COLLECTIONS} collections, as many as there may be: what clients put into others \
+                         fails; remove some with \"forager collection remove\""
+                    ));
+                }
                 return Ok(false);
             }
+            self.is_full.store(false, Ordering::Relaxed);
             let has_profiles = catalog.rows().profiles.iter().any(|profile| profile.collection == name);
             let kind = if has_profiles { Kind::Planned } else { Kind::Plain };
             let change = Change::AddCollection(CollectionSpec::new(name, kind));
@@ -232,6 +269,15 @@ impl Shared {
     /// A collection may not be there any more.
     pub(crate) fn forget(&self, name: &str) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+}
+
+/// Says that what could be kept fails, for there is no collection to keep it in: it may be put again.
+fn refuse(put: &Put, told: &mut [Discovery]) {
+    for (item, told) in put.items.iter().zip(told) {
+        if item.can_be_kept() {
+            told.rule = NO_ROOM.into();
+        }
     }
 }
 

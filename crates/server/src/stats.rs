@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forager_frontier::verbs::{HostFilter, HostView};
 use tonic::Status;
 
-use crate::limits::MAX_QUEUES_LISTED;
+use crate::limits::{MAX_QUEUES_LISTED, MAX_QUEUES_LISTED_BYTES};
 use crate::names;
 use crate::proto::{Pagination, QueueList, QueueWithinCrawlParams, Stats};
 use crate::shared::Shared;
@@ -31,9 +31,28 @@ pub(crate) async fn queues(shared: &Shared, params: Pagination) -> Result<QueueL
         ..HostFilter::default()
     };
     let hosts = shared.or_none(shared.frontier.hosts(&filter, shared.now()).await)?.unwrap_or_default();
-    let values: Vec<String> = hosts.into_iter().map(|host| host.host).collect();
+    let found = hosts.len();
+    let mut values: Vec<String> = hosts.into_iter().map(|host| host.host).collect();
+    values.truncate(fitting(&values));
+    // Where all that was asked for is there, nothing is said of the rest, as with other servers.
+    let total = if values.len() < found { u64::from(params.start) + found as u64 } else { 0 };
     let size = u32::try_from(values.len()).unwrap_or(u32::MAX);
-    Ok(QueueList { values, total: 0, start: params.start, size, crawl_id: crawl })
+    Ok(QueueList { values, total, start: params.start, size, crawl_id: crawl })
+}
+
+/// How many names fit into an answer.
+fn fitting(names: &[String]) -> usize {
+    /// What stands before a name, with a length of two bytes at most.
+    const PREFIX: usize = 3;
+    let mut left = MAX_QUEUES_LISTED_BYTES;
+    let fits = |name: &&String| match left.checked_sub(PREFIX + name.len()) {
+        Some(less) => {
+            left = less;
+            true
+        }
+        None => false,
+    };
+    names.iter().take_while(fits).count()
 }
 
 /// `GetStats`: of one queue, or of a crawl. What is not there has nothing.

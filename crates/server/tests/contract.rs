@@ -18,6 +18,42 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 struct File {
     #[prost(message, repeated, tag = "4")]
     messages: Vec<Described>,
+    #[prost(message, repeated, tag = "6")]
+    services: Vec<Offered>,
+}
+
+#[derive(prost::Message)]
+struct Offered {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(message, repeated, tag = "2")]
+    calls: Vec<Call>,
+}
+
+#[derive(prost::Message)]
+struct Call {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    takes: String,
+    #[prost(string, tag = "3")]
+    gives: String,
+    #[prost(bool, tag = "5")]
+    takes_many: bool,
+    #[prost(bool, tag = "6")]
+    gives_many: bool,
+}
+
+impl Call {
+    fn told(&self) -> String {
+        let of = |name: &str, is_many| format!("{}{}", last(name), if is_many { "*" } else { "" });
+        format!("{} -> {}", of(&self.takes, self.takes_many), of(&self.gives, self.gives_many))
+    }
+}
+
+/// The last part of a name such as `.urlfrontier.Empty`.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap()
 }
 
 #[derive(prost::Message)]
@@ -26,6 +62,28 @@ struct Described {
     name: String,
     #[prost(message, repeated, tag = "2")]
     fields: Vec<Field>,
+    #[prost(message, repeated, tag = "4")]
+    kinds: Vec<Kind>,
+    #[prost(message, repeated, tag = "8")]
+    choices: Vec<Named>,
+}
+
+/// An enumeration.
+#[derive(prost::Message)]
+struct Kind {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(message, repeated, tag = "2")]
+    values: Vec<Named>,
+}
+
+/// Something with a name, and a number where it is one of several values.
+#[derive(prost::Message)]
+struct Named {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(int32, tag = "2")]
+    number: i32,
 }
 
 #[derive(prost::Message)]
@@ -40,6 +98,9 @@ struct Field {
     kind: i32,
     #[prost(string, tag = "6")]
     of: String,
+    /// Which of the choices of its message it belongs to.
+    #[prost(uint32, optional, tag = "9")]
+    choice: Option<u32>,
     /// The name in dumps of the Java tools, which other servers read.
     #[prost(string, tag = "10")]
     json: String,
@@ -55,7 +116,7 @@ impl Field {
             8 => "bool",
             9 => "string",
             13 => "uint32",
-            11 | 14 => self.of.rsplit('.').next().unwrap(),
+            11 | 14 => last(&self.of),
             other => panic!("{} is of kind {other}", self.name),
         };
         let times = if self.label == REPEATED { "*" } else { "" };
@@ -132,4 +193,83 @@ async fn every_field_has_the_number_the_type_and_the_name_that_clients_know() {
     let mut want = CONTRACT.map(|(name, fields)| (name.to_owned(), fields.to_owned()));
     want.sort();
     assert_eq!(told, want);
+}
+
+/// The values of each enumeration.
+const KINDS: [(&str, &str); 2] = [
+    ("AckMessage.Status", "OK=0, SKIPPED=1, FAIL=2"),
+    ("LogLevelParams.Level", "TRACE=0, DEBUG=1, INFO=2, WARN=3, ERROR=4"),
+];
+
+#[tokio::test]
+async fn every_value_has_the_number_that_clients_know() {
+    let messages = described(&World::in_memory().await).await.messages;
+    let kinds = messages.iter().flat_map(|message| {
+        let of = |kind: &Kind| {
+            let told = |value: &Named| format!("{}={}", value.name, value.number);
+            let values: Vec<String> = kind.values.iter().map(told).collect();
+            (format!("{}.{}", message.name, kind.name), values.join(", "))
+        };
+        message.kinds.iter().map(of).collect::<Vec<_>>()
+    });
+    let mut kinds: Vec<(String, String)> = kinds.collect();
+    kinds.sort();
+    assert_eq!(kinds, KINDS.map(|(name, values)| (name.to_owned(), values.to_owned())));
+}
+
+/// The fields of which one is there at most.
+const CHOICES: [(&str, &str); 2] =
+    [("GetParams.item", "anyCrawlID, crawlID"), ("URLItem.item", "discovered, known")];
+
+#[tokio::test]
+async fn of_a_choice_there_is_one_field() {
+    let messages = described(&World::in_memory().await).await.messages;
+    let mut choices = Vec::new();
+    for message in &messages {
+        for (number, choice) in (0..).zip(&message.choices) {
+            // Fields that may be missing are each a choice of their own to the library.
+            let is_its = |field: &&Field| field.choice == Some(number) && !field.is_optional;
+            let fields: Vec<&str> =
+                message.fields.iter().filter(is_its).map(|field| field.json.as_str()).collect();
+            if !fields.is_empty() {
+                choices.push((format!("{}.{}", message.name, choice.name), fields.join(", ")));
+            }
+        }
+    }
+    choices.sort();
+    assert_eq!(choices, CHOICES.map(|(name, fields)| (name.to_owned(), fields.to_owned())));
+}
+
+/// Every call: what it takes and gives (`*` for a stream).
+const CALLS: [(&str, &str); 19] = [
+    ("BlockQueueUntil", "BlockQueueParams -> Empty"),
+    ("CountURLs", "CountUrlParams -> Long"),
+    ("DeleteCrawl", "DeleteCrawlMessage -> Long"),
+    ("DeleteQueue", "QueueWithinCrawlParams -> Long"),
+    ("GetActive", "Local -> Boolean"),
+    ("GetStats", "QueueWithinCrawlParams -> Stats"),
+    ("GetURLStatus", "URLStatusRequest -> URLItem"),
+    ("GetURLs", "GetParams -> URLInfo*"),
+    ("ListCrawls", "Local -> StringList"),
+    ("ListNodes", "Empty -> StringList"),
+    ("ListQueues", "Pagination -> QueueList"),
+    ("ListURLs", "ListUrlParams -> URLItem*"),
+    ("PurgeURLs", "PurgeUrlParams -> Long"),
+    ("PutDiscovered", "DiscoveredBatch* -> BatchAck*"),
+    ("PutURLs", "URLItem* -> AckMessage*"),
+    ("SetActive", "Active -> Empty"),
+    ("SetCrawlLimit", "CrawlLimitParams -> Empty"),
+    ("SetDelay", "QueueDelayParams -> Empty"),
+    ("SetLogLevel", "LogLevelParams -> Empty"),
+];
+
+#[tokio::test]
+async fn every_call_takes_and_gives_what_clients_know() {
+    let mut services = described(&World::in_memory().await).await.services;
+    let service = services.pop().unwrap();
+    assert_eq!((service.name.as_str(), services.len()), ("URLFrontier", 0));
+    let mut calls: Vec<(String, String)> =
+        service.calls.iter().map(|call| (call.name.clone(), call.told())).collect();
+    calls.sort();
+    assert_eq!(calls, CALLS.map(|(name, told)| (name.to_owned(), told.to_owned())));
 }

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use common::*;
 use forager_frontier::{Memory, Settings};
+use forager_server::limits::{MAX_STRANGERS, MAX_WATCHERS};
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
 use forager_server::proto::{Empty, GetParams, Local, UrlItem};
 use forager_server::{Options, Server, Tls, export};
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::{ClientConfig, RootCertStore};
@@ -21,12 +22,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsConnector;
+use tonic::client::Grpc;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
-use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+use tonic_prost::ProstCodec;
 use tonic_reflection::pb::v1::ServerReflectionRequest;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
@@ -74,6 +77,63 @@ async fn it_says_how_it_is_to_anybody() {
         let request = HealthCheckRequest { service: service.into() };
         let serving = tonic_health::ServingStatus::Serving as i32;
         assert_eq!(client.check(request).await.unwrap().into_inner().status, serving, "{service:?}");
+    }
+}
+
+/// Whoever need not show the token has small questions, asks them at once, and has not all the room there is.
+#[tokio::test]
+async fn who_shows_no_token_takes_little_room() {
+    let options = Options { token: Some("secret".into()), ..Options::default() };
+    let world = World::with(options).await;
+    let large = HealthCheckRequest { service: "x".repeat(5000) };
+    let refused = HealthClient::new(channel(&world).await).check(large).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+
+    let mut asking = Grpc::new(channel(&world).await);
+    asking.ready().await.unwrap();
+    let question = stream::once(async { HealthCheckRequest::default() }).chain(stream::pending());
+    let codec = ProstCodec::<HealthCheckRequest, HealthCheckResponse>::default();
+    let path = "/grpc.health.v1.Health/Check".parse().unwrap();
+    let late = asking.client_streaming(Request::new(question), path, codec).await.unwrap_err();
+    assert_eq!(late.code(), Code::DeadlineExceeded, "a question that does not end: {late}");
+
+    let mut watches = Vec::new();
+    while watches.len() < MAX_STRANGERS {
+        let mut client = HealthClient::new(channel(&world).await);
+        for _ in 0..MAX_STRANGERS / 16 {
+            watches.push(client.watch(HealthCheckRequest::default()).await.unwrap());
+        }
+    }
+    let mut client = HealthClient::new(channel(&world).await);
+    let refused = client.check(HealthCheckRequest::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    drop(watches);
+    while client.check(HealthCheckRequest::default()).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Nor does who asks for figures, and stays.
+#[tokio::test]
+async fn who_asks_for_figures_does_not_stay() {
+    let world = World::in_memory().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(export(listener, world.metrics.clone(), std::future::pending()));
+    let mut silent = Vec::new();
+    for number in 0..2 * MAX_WATCHERS {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let said =
+            ["", "GET /metrics HTTP/1.1\r\nho", "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"][number % 3];
+        stream.write_all(said.as_bytes()).await.unwrap();
+        silent.push(stream);
+    }
+    // It waits for those before it, of whom none is waited for any longer in the end.
+    assert!(asked(address, "/healthz").await.starts_with("HTTP/1.1 200"));
+    for mut stream in silent {
+        let mut heard = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_mins(1), stream.read_to_end(&mut heard)).await;
+        assert!(ended.is_ok(), "it is given up");
     }
 }
 
@@ -265,7 +325,7 @@ trait MapTo: Sized {
 
 impl<S: stream::Stream<Item = u64> + Send + 'static> MapTo for S {
     fn map_to<T>(self, to: impl FnMut(u64) -> T + Send + 'static) -> stream::BoxStream<'static, T> {
-        Box::pin(stream::StreamExt::map(self, to))
+        Box::pin(self.map(to))
     }
 }
 

@@ -16,8 +16,14 @@ use super::QueuePlace;
 /// Prints one line when it listens. SIGTERM or Ctrl-C ends it when what has arrived is acknowledged; a second one ends it at
 /// once, and loses nothing that was acknowledged either. What is under way, delays, blocks and limits outlive it.
 ///
-/// Exit status: 0 if it was stopped, 3 if the disk is full, 4 if what was asked for is wrong, 8 if the queue cannot be had,
-/// 13 if it was stopped at once, 17 if the folder of the queue is damaged.
+/// Exit status:
+///    0  it was stopped
+///    2  a flag is wrong
+///    3  the disk is full
+///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
+///    8  the queue cannot be had, or takes nothing more in until it is opened again
+///   13  it was stopped at once
+///   17  the folder of the queue is damaged
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

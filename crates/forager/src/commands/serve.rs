@@ -1,5 +1,6 @@
 //! `forager serve`
 
+mod files;
 mod settings;
 
 use std::io::{ErrorKind, Write as _};
@@ -10,11 +11,14 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use forager_core::time::Interval;
 use forager_crawl::Stop;
+use forager_frontier::Options as StoreOptions;
+use forager_server::limits::MAX_CONNECTIONS;
 use forager_server::{Metrics, Options, Server, Tls, export};
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use self::files::Shares;
 use self::settings::Settings;
 use crate::Outcome;
 use crate::cli::ServeArgs;
@@ -36,15 +40,17 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
         output::tell(format_args!("passed over, as this server has no such settings: {others}"));
     }
     let tls = tls(args)?;
+    let shares = shares();
     let mut config = Config::load(&args.place.config)?;
     let patience = &mut config.store.postgres.patience;
     *patience = Interval::from_secs_f64(PATIENCE).min(*patience);
     with_signals(
         |_| {},
         async |signals| {
-            let listener = listen(args, args.port).await?;
-            let queue = Queue::open(&args.place, &config).await?;
-            let options = options(args, &settings, token, tls);
+            let listener = listen(args, args.port, "--port").await?;
+            let opened = StoreOptions { open_files: shares.cached, ..StoreOptions::default() };
+            let queue = Queue::open_as(&args.place, &config, opened).await?;
+            let options = options(args, &settings, shares, token, tls);
             let served = serve(args, &queue, listener, options, signals.stop).await;
             queue.close().await?;
             served
@@ -74,14 +80,34 @@ async fn serve(
     }
 }
 
+/// Who may have how many open files. Where they are so few that clients may have to wait, that is told.
+fn shares() -> Shares {
+    let files = files::most();
+    let shares = Shares::of(files);
+    if shares.connections < MAX_CONNECTIONS {
+        output::tell(format_args!(
+            "{} connections at a time, for no more than {files} files may be open (ulimit -n)",
+            shares.connections
+        ));
+    }
+    shares
+}
+
 /// How the server behaves; its name is known when its port is.
-fn options(args: &ServeArgs, settings: &Settings, token: Option<String>, tls: Option<Tls>) -> Options {
+fn options(
+    args: &ServeArgs,
+    settings: &Settings,
+    shares: Shares,
+    token: Option<String>,
+    tls: Option<Tls>,
+) -> Options {
     Options {
         name: args.host.clone(),
         token,
         tls,
         items_in_flight: settings.items_in_flight,
         batches_in_flight: settings.batches_in_flight,
+        connections: shares.connections,
         complain: |problem| output::complain(format_args!("{problem}")),
     }
 }
@@ -112,7 +138,7 @@ async fn export_figures(
     metrics: Arc<Metrics>,
     stop: watch::Receiver<Stop>,
 ) -> anyhow::Result<()> {
-    let listener = listen(args, port).await?;
+    let listener = listen(args, port, "--prometheus").await?;
     output::tell(format_args!("figures for Prometheus: http://{}/metrics", listener.local_addr()?));
     tokio::spawn(async move {
         if let Err(cause) = export(listener, metrics, asked(stop, Stop::Drain)).await {
@@ -130,9 +156,10 @@ async fn asked(mut stop: watch::Receiver<Stop>, least: Stop) {
     }
 }
 
-async fn listen(args: &ServeArgs, port: u16) -> anyhow::Result<TcpListener> {
+/// Listens on a port that an option names.
+async fn listen(args: &ServeArgs, port: u16, option: &str) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::new(args.listen, port);
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} ({option})"))
 }
 
 /// Refuses to serve strangers unasked.
@@ -162,9 +189,18 @@ fn guard(args: &ServeArgs, token: Option<&str>) -> anyhow::Result<()> {
 }
 
 fn tls(args: &ServeArgs) -> anyhow::Result<Option<Tls>> {
-    let read = |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => Ok(Some(Tls { certificate: read(certificate)?, key: read(key)? })),
-        _ => Ok(None),
+    let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    Ok(Some(Tls {
+        certificate: pem(certificate, "certificate", "CERTIFICATE-----")?,
+        key: pem(key, "key", "PRIVATE KEY-----")?,
+    }))
+}
+
+/// What a file has, in which there must be something of a kind.
+fn pem(path: &Path, what: &str, mark: &str) -> anyhow::Result<Vec<u8>> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if !String::from_utf8_lossy(&bytes).contains(mark) {
+        bail!("{} cannot be used: there is no {what} in it, as PEM", path.display());
     }
+    Ok(bytes)
 }

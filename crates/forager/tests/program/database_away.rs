@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::server::Schema;
-use crate::serving::{Serving, all_urls, found, get, info, one_of_each, put};
+use crate::serving::{Serving, all_urls, found, free_port, get, info, one_of_each, page, put};
+use forager_server::proto::DiscoveredBatch;
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
 use futures_util::stream::{self, StreamExt as _};
@@ -14,6 +15,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tonic::Code;
 use tonic::transport::Channel;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 /// Whether the database can be reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +60,7 @@ async fn travel(mut near: TcpStream, port: u16, mut way: watch::Receiver<Way>) {
         }
     }
     // Whatever way it is, what comes from here on is not answered.
-    let _ = way.wait_for(|way| *way == Way::Cut).await;
+    let _ = way.wait_for(|way| *way != Way::Silent).await;
 }
 
 /// The port in an address such as `postgres://forager@127.0.0.1:5432/postgres`.
@@ -93,11 +97,15 @@ async fn end_without_database(way: Way, schema: &Schema) {
         async move { client.get_ur_ls(one_of_each()).await.map(|_| ()) }
     });
     let putting = tokio::spawn(put_and_wait(client.clone()));
+    let discovering = tokio::spawn(discover_and_wait(client.clone()));
     tokio::time::sleep(Duration::from_secs(1)).await; // most likely all of it is under way
     let asked = Instant::now();
     server.signal("TERM");
     let (statuses, end) = putting.await.unwrap();
     assert_eq!(statuses, [Status::Fail; 5], "{way:?}: each is told");
+    assert_eq!(end, Code::Unavailable, "{way:?}");
+    let (statuses, end) = discovering.await.unwrap();
+    assert_eq!(statuses, [[Status::Fail; 5]; 2], "{way:?}: each of each batch");
     assert_eq!(end, Code::Unavailable, "{way:?}");
     assert!(getting.await.unwrap().is_err(), "{way:?}: nothing is handed out");
     drop(client);
@@ -106,6 +114,49 @@ async fn end_without_database(way: Way, schema: &Schema) {
     assert!(asked.elapsed() < Duration::from_mins(1), "{way:?}: {:?}", asked.elapsed());
     assert!(told.contains("the database"), "{way:?}: {told}");
     is_as_it_was(schema).await;
+}
+
+/// Whoever looks after the server is told that no call can be answered, and when it can be again.
+#[test]
+fn a_server_whose_database_is_away_is_not_ready_until_it_is_back() {
+    // Outside of the runtime, for they have one of their own.
+    let schemas = [(Way::Cut, Schema::new()), (Way::Silent, Schema::new())];
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (cut, silent) = (&schemas[0], &schemas[1]);
+        tokio::join!(
+            not_ready_without_database(cut.0, &cut.1),
+            not_ready_without_database(silent.0, &silent.1)
+        );
+    });
+}
+
+async fn not_ready_without_database(way: Way, schema: &Schema) {
+    let url = schema.url();
+    let (road, figures) = (Road::to(port_of(&url)).await, free_port());
+    let by_road = url.replacen(&format!(":{}/", port_of(&url)), &format!(":{}/", road.port), 1);
+    let args = ["serve", "--port", "0", "--prometheus", &figures.to_string()];
+    let server = Serving::start(schema.command(&args).env("DATABASE_URL", by_road));
+    let mut client = server.client().await;
+    let mut watch = HealthClient::new(server.channel().await);
+    let mut watch = watch.watch(HealthCheckRequest::default()).await.unwrap().into_inner();
+    let mut health = async || watch.message().await.unwrap().unwrap().status();
+    let ready = || page(figures, "/readyz");
+    assert_eq!(health().await, ServingStatus::Serving, "{way:?}");
+    assert!(ready().starts_with("HTTP/1.1 200"), "{way:?}");
+    road.way.send_replace(way);
+    // Nobody has to call for it to be found out.
+    assert_eq!(health().await, ServingStatus::NotServing, "{way:?}");
+    assert!(ready().starts_with("HTTP/1.1 503"), "{way:?}");
+    road.way.send_replace(Way::Open);
+    assert_eq!(health().await, ServingStatus::Serving, "{way:?}");
+    assert!(ready().starts_with("HTTP/1.1 200"), "{way:?}");
+    put(&mut client, vec![found(info("http://kept.example/", ""))]).await;
+    drop((client, watch));
+    let (status, told) = tokio::task::spawn_blocking(|| server.stop()).await.unwrap();
+    assert_eq!(status, 0, "{way:?}: {told}");
+    assert!(told.contains("not ready until the queue answers"), "{way:?}: {told}");
+    assert!(told.contains("the queue answers again"), "{way:?}: {told}");
 }
 
 /// Puts URLs on a stream that stays open. Tells the statuses, and how the stream ended.
@@ -117,6 +168,24 @@ async fn put_and_wait(mut client: UrlFrontierClient<Channel>) -> (Vec<Status>, C
     loop {
         match answers.message().await {
             Ok(Some(ack)) => statuses.push(Status::try_from(ack.status).unwrap()),
+            Ok(None) => return (statuses, Code::Ok),
+            Err(status) => return (statuses, status.code()),
+        }
+    }
+}
+
+/// The same with batches.
+async fn discover_and_wait(mut client: UrlFrontierClient<Channel>) -> (Vec<Vec<Status>>, Code) {
+    let batch = |b: usize| DiscoveredBatch {
+        id: b.to_string(),
+        items: (0..5).map(|n| info(&format!("http://lost.example/{b}/{n}"), "")).collect(),
+    };
+    let batches = stream::iter((0..2).map(batch)).chain(stream::pending());
+    let mut answers = client.put_discovered(batches).await.unwrap().into_inner();
+    let mut statuses = Vec::new();
+    loop {
+        match answers.message().await {
+            Ok(Some(ack)) => statuses.push(ack.statuses().collect()),
             Ok(None) => return (statuses, Code::Ok),
             Err(status) => return (statuses, status.code()),
         }

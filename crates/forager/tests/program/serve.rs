@@ -5,9 +5,12 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use crate::common::{Queue, forager};
-use crate::serving::{Serving, found, info, lasting, put};
+use crate::serving::{Serving, found, free_port, get, info, known, lasting, one_of_each, put, stats};
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
-use forager_server::proto::{Empty, Local, Pagination, UrlInfo};
+use forager_server::proto::{
+    DiscoveredBatch, Empty, GetParams, Local, Pagination, QueueDelayParams, UrlInfo,
+};
+use futures_util::stream;
 use rcgen::{CertificateParams, KeyPair};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
 use tonic::{Code, Request};
@@ -62,6 +65,34 @@ fn a_second_one_is_told_who_has_the_queue() {
     let told = String::from_utf8(ran.stderr).unwrap();
     assert!(told.contains(&format!("cannot listen on 127.0.0.1:{}", server.port)), "{told}");
     server.stop();
+}
+
+#[test]
+fn what_cannot_be_listened_on_is_told_with_its_option() {
+    let queue = Queue::nowhere();
+    let port = free_port().to_string();
+    let ran = queue.command(&["serve", "-p", &port, "-s", &port]).output().unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(4), "{told}");
+    assert!(told.contains(&format!("cannot listen on 127.0.0.1:{port} (--prometheus)")), "{told}");
+}
+
+/// The status of each mistake is that of its help.
+#[test]
+fn wrong_flags_and_wrong_wishes_have_statuses_of_their_own() {
+    let help = forager().args(["serve", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let cases: [(&[&str], i32, &str); 4] = [
+        (&["--port", "x"], 2, "2  a flag is wrong"),
+        (&["--nowhere"], 2, "2  a flag is wrong"),
+        (&["putURLs.max.inflight=many"], 4, "4  something else that was asked for"),
+        (&["--settings", "nowhere.ini"], 4, "4  something else that was asked for"),
+    ];
+    for (args, status, said) in cases {
+        let ran = forager().arg("serve").args(args).output().unwrap();
+        assert_eq!(ran.status.code(), Some(status), "{args:?}");
+        assert!(help.contains(said), "{help}");
+    }
 }
 
 #[test]
@@ -137,6 +168,61 @@ async fn connections_are_encrypted_on_request() {
     let ran = queue.command(&args).output().unwrap();
     assert!(String::from_utf8(ran.stderr).unwrap().contains("cannot be used"));
     assert_eq!((ran.status.code(), ran.stdout), (Some(4), Vec::new()), "before it says that it listens");
+    std::fs::write(queue.folder().join("cert.pem"), "").unwrap();
+    let ran = queue.command(&args).output().unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert!(told.contains("cert.pem cannot be used: there is no certificate in it"), "{told}");
+}
+
+/// No limit of their own: a stream goes on as far as all streams may.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_limit_to_what_is_in_flight_is_one_that_can_be_asked_for() {
+    for (items, batches) in [("0", "0"), ("-1", "-1"), ("1", "1")] {
+        let queue = Queue::nowhere();
+        let keys = [format!("putURLs.max.inflight={items}"), format!("putDiscovered.max.inflight={batches}")];
+        let server = serve(&queue, &[&keys[0], &keys[1]]);
+        let mut client = server.client().await;
+        put(&mut client, (0..5000).map(|n| found(info(&format!("http://a.example/{n}"), ""))).collect())
+            .await;
+        let batch = |b: usize| DiscoveredBatch {
+            id: b.to_string(),
+            items: (0..100).map(|n| info(&format!("http://b.example/{b}/{n}"), "")).collect(),
+        };
+        let mut answers = client.put_discovered(stream::iter((0..50).map(batch))).await.unwrap().into_inner();
+        let mut taken = 0;
+        while let Some(ack) = answers.message().await.unwrap() {
+            assert_eq!(ack.statuses, [0; 100], "{}", ack.id);
+            taken += 1;
+        }
+        assert_eq!((taken, stats(&mut client, "").await.size), (50, 10_000), "{items}");
+        drop(client);
+        assert_eq!(server.stop(), (0, String::new()), "{items}");
+    }
+}
+
+/// Whose turn it is outlives an end and a kill.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queues_go_on_taking_turns_after_a_restart() {
+    const KEYS: usize = 9;
+    let queue = Queue::nowhere();
+    let url = |n: usize| format!("http://h{n}.example/");
+    let mut turns = Vec::new();
+    for end in [Serving::kill, |server: Serving| drop(server.stop()), Serving::kill, Serving::kill] {
+        let server = serve(&queue, &[]);
+        let mut client = server.client().await;
+        if turns.is_empty() {
+            client.set_delay(QueueDelayParams::default()).await.unwrap(); // none of them rests
+            put(&mut client, (0..KEYS).map(|n| found(info(&url(n), ""))).collect()).await;
+        }
+        let got = get(&mut client, GetParams { max_queues: 4, ..one_of_each() }).await;
+        // Due again at once, as it was before all others: nothing but its turn holds it back.
+        put(&mut client, got.iter().map(|url| known(info(url, ""), 1)).collect()).await;
+        turns.extend(got);
+        drop(client);
+        end(server);
+    }
+    let want: Vec<String> = (0..4 * 4).map(|n| url(n % KEYS)).collect();
+    assert_eq!(turns, want);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

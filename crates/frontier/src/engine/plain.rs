@@ -91,6 +91,11 @@ where
     Ok(())
 }
 
+/// Why an item cannot be kept; none if it can.
+pub(crate) fn problem_of(item: &Item) -> Option<&'static str> {
+    problem(&Told::from(item))
+}
+
 /// Why a URL cannot be kept; none if it can.
 fn problem(told: &Told<'_>) -> Option<&'static str> {
     if told.url.is_empty() || told.key.is_empty() {

@@ -89,6 +89,8 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Memory for what was written.
     pub write_buffers: WriteBuffers,
+    /// How many files stay open once they were read, ten at least. Beside them it needs some dozen for what it writes.
+    pub open_files: usize,
 }
 
 impl Default for Options {
@@ -97,6 +99,7 @@ impl Default for Options {
             durability: Durability::default(),
             cache_bytes: 32 * 1024 * 1024,
             write_buffers: WriteBuffers::default(),
+            open_files: 400,
         }
     }
 }

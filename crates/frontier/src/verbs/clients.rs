@@ -33,6 +33,13 @@ pub struct Item {
     pub failed: bool,
 }
 
+impl Item {
+    /// Whether a plain collection can keep it: its URL and its queue key are there, and not too long.
+    pub fn can_be_kept(&self) -> bool {
+        crate::engine::plain_problem(self).is_none()
+    }
+}
+
 /// What is said of a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Word {

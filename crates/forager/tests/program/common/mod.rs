@@ -197,6 +197,18 @@ impl Queue {
         command
     }
 
+    /// The same, as a shell starts it after a command of its own.
+    pub(crate) fn after(&self, first: &str, args: &[&str]) -> Command {
+        let program = self.command(args);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{first} && exec \"$@\""), "sh"]).arg(program.get_program());
+        shell.args(program.get_args()).current_dir(self.folder.path());
+        for (name, _) in program.get_envs() {
+            shell.env_remove(name); // none is set
+        }
+        shell
+    }
+
     /// Runs a command at [`NOW`].
     pub(crate) fn run(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         run_command(self.command(args).args(["--now", NOW]), input)

@@ -5,7 +5,8 @@
 
 pub(crate) mod lasting;
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use forager_server::proto::ack_message::Status as Ack;
@@ -44,7 +45,12 @@ impl Serving {
     }
 
     pub(crate) async fn client(&self) -> UrlFrontierClient<Channel> {
-        UrlFrontierClient::connect(format!("http://127.0.0.1:{}", self.port)).await.unwrap()
+        UrlFrontierClient::new(self.channel().await)
+    }
+
+    /// A connection, for clients of whatever it serves.
+    pub(crate) async fn channel(&self) -> Channel {
+        Channel::from_shared(format!("http://127.0.0.1:{}", self.port)).unwrap().connect().await.unwrap()
     }
 
     /// What it has told on standard error so far comes with its end.
@@ -59,6 +65,12 @@ impl Serving {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
+    }
+
+    /// How many files it has open.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
     /// Asks it to end, and waits for that. Tells its status and what it wrote to standard error.
@@ -90,6 +102,24 @@ impl Drop for Serving {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A port that nobody listens on, most likely also a moment later.
+pub(crate) fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// What a server says of a path; nothing if it is not there.
+pub(crate) fn page(port: u16, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let mut page = String::new();
+    if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port))
+        && stream.write_all(request.as_bytes()).is_ok()
+    {
+        // One that ends meanwhile has said what it has.
+        let _ = stream.read_to_string(&mut page);
+    }
+    page
 }
 
 pub(crate) fn info(url: &str, key: &str) -> UrlInfo {

@@ -18,6 +18,9 @@ const MAX_JOURNALS: u64 = 128 * MIB;
 /// What is read in no time at the next start.
 const SMALL_JOURNAL: u64 = 4 * MIB;
 
+/// fjall does not work with fewer.
+const LEAST_OPEN_FILES: usize = 10;
+
 /// The file that says that every key space has been made.
 const MADE: &str = "made";
 
@@ -64,6 +67,7 @@ impl Disk {
         let db = Database::builder(path)
             .cache_size(options.cache_bytes)
             .max_journaling_size(MAX_JOURNALS)
+            .max_cached_files(Some(options.open_files.max(LEAST_OPEN_FILES)))
             // It would be undone, and done again for a checksum, at every start.
             .journal_compression(CompressionType::None)
             // With a single one fjall can wait for itself for ever.

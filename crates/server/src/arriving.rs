@@ -1,0 +1,256 @@
+//! Messages on their way: what is kept of those that have begun to arrive is bounded, and the rest is not waited for
+//! for ever.
+//!
+//! The transport keeps what has come of a message until all of it has, in room for the whole, and keeps that room for
+//! the next one. So the largest message of a call counts as long as the call goes on, and those of all calls together
+//! have a limit. Small ones do not count, for there are only so many calls.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http_body::{Frame, SizeHint};
+use tokio::task::AbortHandle;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::Bytes;
+use tonic::codegen::http::Request;
+
+use crate::budget::{Budget, Counted};
+use crate::connections::Cutter;
+use crate::limits::{MAX_MESSAGE_BYTES, MESSAGE_TIME, SMALL_MESSAGE};
+
+/// How many bytes stand before each message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// A request whose messages count while they arrive.
+pub(crate) fn counted(request: Request<Body>, budget: &Budget) -> Request<Body> {
+    let cutter = request.extensions().get::<Cutter>().cloned();
+    let (budget, counted) = (budget.clone(), budget.nothing());
+    request.map(|body| {
+        Body::new(Arriving { body, messages: Messages::default(), budget, counted, cutter, timer: None })
+    })
+}
+
+/// Messages that arrive.
+struct Arriving {
+    body: Body,
+    messages: Messages,
+    budget: Budget,
+    /// As many bytes as the largest message has that was not whole at once.
+    counted: Counted,
+    cutter: Option<Cutter>,
+    /// Breaks the connection when the rest of a message does not come. It runs whether anything is read or not: a client
+    /// that takes no acknowledgements is not read any more, and would have its room for ever.
+    timer: Option<AbortHandle>,
+}
+
+impl Arriving {
+    /// Bytes have come. An error ends the call.
+    fn heard(&mut self, bytes: &[u8]) -> Result<(), Status> {
+        if self.messages.heard(bytes) {
+            self.stop_timer();
+        }
+        let len = self.messages.len;
+        // One that is too large is refused as soon as its length is known.
+        let is_whole = self.messages.missing == 0;
+        if is_whole || !(SMALL_MESSAGE..=MAX_MESSAGE_BYTES).contains(&len) {
+            return Ok(());
+        }
+        if len > self.counted.bytes {
+            self.counted.take_in(self.budget.add(len - self.counted.bytes)?);
+        }
+        if self.timer.is_none() {
+            self.start_timer();
+        }
+        Ok(())
+    }
+
+    fn start_timer(&mut self) {
+        let Some(cutter) = self.cutter.clone() else { return };
+        let timer = async move {
+            tokio::time::sleep(MESSAGE_TIME).await;
+            cutter.cut();
+        };
+        self.timer = Some(tokio::spawn(timer).abort_handle());
+    }
+
+    fn stop_timer(&mut self) {
+        if let Some(timer) = self.timer.take() {
+            timer.abort();
+        }
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        self.stop_timer();
+    }
+}
+
+impl http_body::Body for Arriving {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let Some(Ok(frame)) = &frame
+            && let Some(bytes) = frame.data_ref()
+        {
+            self.heard(bytes)?;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Where one message ends and the next begins.
+#[derive(Debug, Default)]
+struct Messages {
+    prefix: [u8; PREFIX],
+    /// How much of the prefix has come.
+    known: usize,
+    /// The length of the message that has begun last.
+    len: usize,
+    /// How much of it is still to come.
+    missing: usize,
+}
+
+impl Messages {
+    /// Bytes have come. Says whether a message ended with them, or within.
+    fn heard(&mut self, mut bytes: &[u8]) -> bool {
+        let mut is_end = false;
+        while !bytes.is_empty() {
+            if self.missing > 0 {
+                let taken = self.missing.min(bytes.len());
+                self.missing -= taken;
+                bytes = &bytes[taken..];
+                is_end |= self.missing == 0;
+                continue;
+            }
+            let taken = bytes.len().min(PREFIX - self.known);
+            self.prefix[self.known..self.known + taken].copy_from_slice(&bytes[..taken]);
+            self.known += taken;
+            bytes = &bytes[taken..];
+            if self.known == PREFIX {
+                let [_, len @ ..] = self.prefix;
+                self.len = usize::try_from(u32::from_be_bytes(len)).unwrap_or(usize::MAX);
+                (self.known, self.missing) = (0, self.len);
+            }
+        }
+        is_end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message of so many bytes as it is sent.
+    fn message(len: usize) -> Vec<u8> {
+        [&[0][..], &u32::try_from(len).unwrap().to_be_bytes(), &vec![7; len]].concat()
+    }
+
+    #[test]
+    fn where_messages_end_does_not_depend_on_the_pieces_they_come_in() {
+        let lens = [3, 0, 70_000, 1, 20_000];
+        let bytes = lens.map(message).concat();
+        for size in [1, 2, 5, 7, 16 << 10, bytes.len()] {
+            let (mut messages, mut ends) = (Messages::default(), 0);
+            for piece in bytes.chunks(size) {
+                ends += usize::from(messages.heard(piece));
+            }
+            assert_eq!((messages.known, messages.len, messages.missing), (0, 20_000, 0), "{size}");
+            assert!((1..=4).contains(&ends), "{size}: {ends}"); // one that says nothing has no end
+        }
+        let mut messages = Messages::default();
+        assert!(messages.heard(&bytes[..bytes.len() - 1]), "those before it");
+        assert_eq!((messages.len, messages.missing), (20_000, 1));
+        assert!(messages.heard(&bytes[bytes.len() - 1..]));
+    }
+
+    fn arriving(budget: &Budget) -> Arriving {
+        arriving_on(budget, None)
+    }
+
+    fn arriving_on(budget: &Budget, cutter: Option<Cutter>) -> Arriving {
+        let (budget, counted) = (budget.clone(), budget.nothing());
+        Arriving { body: Body::empty(), messages: Messages::default(), budget, counted, cutter, timer: None }
+    }
+
+    #[test]
+    fn the_largest_message_of_a_call_counts_as_long_as_it_goes_on() {
+        let budget = Budget::new(100 << 10, "no room");
+        let is_left = |bytes: usize| budget.add(bytes).is_ok();
+        let mut call = arriving(&budget);
+        for (name, len, left) in [
+            ("small", SMALL_MESSAGE - 1, 100 << 10),
+            ("larger", 40 << 10, 60 << 10),
+            ("less", 30 << 10, 60 << 10),
+            ("more", 50 << 10, 50 << 10),
+        ] {
+            let message = message(len);
+            for piece in message.chunks(16 << 10) {
+                call.heard(piece).unwrap();
+            }
+            assert!(is_left(left) && !is_left(left + 1), "{name}");
+        }
+        call.heard(&message(MAX_MESSAGE_BYTES + 1)[..100]).unwrap();
+        assert!(is_left(50 << 10), "the transport refuses that one");
+        drop(call);
+        assert!(is_left(100 << 10));
+    }
+
+    #[test]
+    fn one_for_which_there_is_no_room_is_refused_when_its_length_is_known() {
+        let budget = Budget::new(100 << 10, "no room");
+        let (mut one, mut other) = (arriving(&budget), arriving(&budget));
+        one.heard(&message(60 << 10)[..6]).unwrap();
+        let refused = other.heard(&message(60 << 10)[..6]).unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (tonic::Code::ResourceExhausted, "no room"));
+        arriving(&budget).heard(&message(SMALL_MESSAGE - 1)).unwrap();
+        drop(one);
+        arriving(&budget).heard(&message(60 << 10)[..6]).unwrap();
+    }
+    /// Whether anybody reads on meanwhile or not.
+    #[tokio::test(start_paused = true)]
+    async fn the_rest_of_a_large_message_has_to_come_in_time() {
+        let just_in_time = MESSAGE_TIME * 9 / 10;
+        let (budget, message) = (Budget::new(100 << 10, "no room"), message(60 << 10));
+        let (start, end) = message.split_at(message.len() - 1);
+        let small = self::message(SMALL_MESSAGE - 1);
+        let cases: [(&str, &[u8], &[u8], bool); 4] = [
+            ("it comes", start, end, false),
+            ("and the next begins", start, &[end, start].concat(), true),
+            ("nothing comes", start, &[], true),
+            ("it is small", &small[..100], &[], false),
+        ];
+        for (name, first, then, want) in cases {
+            let cutter = Cutter::of(&tokio_util::sync::CancellationToken::new());
+            let mut call = arriving_on(&budget, Some(cutter.clone()));
+            call.heard(first).unwrap();
+            tokio::time::sleep(just_in_time).await;
+            assert!(!cutter.has_cut(), "{name}");
+            call.heard(then).unwrap();
+            tokio::time::sleep(just_in_time).await;
+            assert!(then.is_empty() || !cutter.has_cut(), "{name}: each message has its time");
+            tokio::time::sleep(just_in_time).await;
+            assert_eq!(cutter.has_cut(), want, "{name}");
+        }
+        let cutter = Cutter::of(&tokio_util::sync::CancellationToken::new());
+        let mut call = arriving_on(&budget, Some(cutter.clone()));
+        call.heard(start).unwrap();
+        drop(call);
+        tokio::time::sleep(MESSAGE_TIME * 2).await;
+        assert!(!cutter.has_cut(), "the call is over");
+    }
+}
