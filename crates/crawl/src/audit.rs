@@ -2,8 +2,8 @@
 //!
 //! What is proved: no host had more fetches under way than its limit, no two requests to a host were closer
 //! together than its gap, none was sent while its host was to be left alone because it had failed or asked for a
-//! pause, and no page was fetched that the robots.txt of the time forbids. The limits are those that were in force when
-//! a fetch was made, as the log has them, and a `Crawl-delay` from when it was read.
+//! pause, and no page was fetched that the robots.txt of the time forbids to the name of the time. The limits are those that
+//! were in force when a fetch was made, as the log has them, and a `Crawl-delay` from when it was read.
 
 mod pace;
 mod robots;
@@ -95,14 +95,15 @@ pub struct Auditor<'f> {
 }
 
 impl<'f> Auditor<'f> {
-    /// An audit of what `product_token` did. `files` finds a text of robots.txt by the key it is kept under.
-    pub fn new(product_token: &str, files: Files<'f>) -> Self {
+    /// An audit. By which name robots.txt was asked for, and so whose rules count, the log says; where it does not, it is this
+    /// one. `files` finds a text of robots.txt by the key it is kept under.
+    pub fn new(name: &'f str, files: Files<'f>) -> Self {
         Self {
             only: None,
             hosts: BTreeMap::new(),
             evidence: BTreeMap::new(),
             asked: Vec::new(),
-            rules: Rulebook::new(product_token, files),
+            rules: Rulebook::new(name, files),
         }
     }
 

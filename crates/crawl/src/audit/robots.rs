@@ -17,7 +17,8 @@ pub(super) type Files<'f> = &'f dyn Fn(&str) -> Option<Vec<u8>>;
 
 /// The rules of all sites.
 pub(super) struct Rulebook<'f> {
-    token: String,
+    /// The name that counts where the log has none.
+    name: &'f str,
     files: Files<'f>,
     sites: HashMap<String, Site>,
 }
@@ -32,8 +33,8 @@ struct Site {
 }
 
 impl<'f> Rulebook<'f> {
-    pub(super) fn new(product_token: &str, files: Files<'f>) -> Self {
-        Self { token: product_token.to_owned(), files, sites: HashMap::new() }
+    pub(super) fn new(name: &'f str, files: Files<'f>) -> Self {
+        Self { name, files, sites: HashMap::new() }
     }
 
     /// Takes in a request for robots.txt that ended at `now`, after all that were taken in before.
@@ -51,7 +52,7 @@ impl<'f> Rulebook<'f> {
         };
         let site = self.sites.entry(label.origin.to_owned()).or_default();
         let copy = of_answer(&outcome, site.copy.as_ref(), now.timestamp());
-        let rules = copy.rules(&self.token);
+        let rules = copy.rules(label.asked_as.unwrap_or(self.name));
         site.copy = Some(copy);
         if site.rules.last().is_none_or(|(_, before)| *before != rules) {
             site.rules.push((now, rules));
