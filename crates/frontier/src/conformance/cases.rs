@@ -378,7 +378,7 @@ macro_rules! conformance_suite {
                 a_list_waits_for_what_is_disabled,
                 a_list_goes_with_its_seed_profile_or_collection,
                 another_seed_takes_over_a_list,
-                a_redirect_inherits_as_a_link_and_a_list_does_not,
+                a_redirect_inherits_as_a_link_and_a_list_is_worth_what_it_lists,
             }
 
             $crate::conformance_cases! { $new_place, versions,
