@@ -24,12 +24,12 @@ use crate::visit::{broken, wants_rest};
 
 use awaited::{Access, Awaited};
 use delays::Delays;
-pub(crate) use kept::names;
+pub(crate) use kept::named;
 use kept::{Kept, kept};
 use unlogged::Unlogged;
 
 pub use delays::delays_key;
-pub use kept::{CameTo, Label, Word, file_key, known, note_key, origin, robots_url};
+pub use kept::{CameTo, Label, Word, file_key, file_name, key_of_file, known, note_key, origin, robots_url};
 
 /// How many redirects of robots.txt are followed.
 const MOST_REDIRECTS: usize = 5;

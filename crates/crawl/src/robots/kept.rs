@@ -57,16 +57,15 @@ pub(super) async fn kept(frontier: &dyn Frontier, origin: &str) -> Result<Option
     Ok(kept.and_then(|bytes| Kept::of_bytes(&bytes)))
 }
 
-/// Whether the robots.txt that is for a URL is known, and names a sitemap.
-pub(crate) async fn names(
+/// The sitemaps that the robots.txt that is for a URL names, as far as it is known.
+pub(crate) async fn named(
     frontier: &dyn Frontier,
     url: &FetchUrl,
     product_token: &str,
-    sitemap: &FetchUrl,
-) -> Result<bool> {
+) -> Result<Vec<FetchUrl>> {
     let rules = kept(frontier, &origin(url)).await?.map(|kept| kept.copy.rules(product_token));
     let named = rules.as_ref().and_then(Rules::robots).map(Robots::sitemaps).unwrap_or_default();
-    Ok(named.iter().any(|text| url.join(text).is_ok_and(|named| named == *sitemap)))
+    Ok(named.iter().filter_map(|text| url.join(text).ok()).collect())
 }
 
 /// What the queue knows of the robots.txt that is for a URL; none if it was never asked for.
@@ -160,6 +159,16 @@ pub fn note_key(origin: &str) -> String {
 
 /// The key under which a text of robots.txt is kept as evidence.
 pub fn file_key(body: &[u8]) -> String {
+    key_of_file(&file_name(body))
+}
+
+/// The key under which a text is kept that is known by this.
+pub fn key_of_file(name: &str) -> String {
+    format!("robots.txt {name}")
+}
+
+/// What a text of robots.txt is known by.
+pub fn file_name(body: &[u8]) -> String {
     let body = &body[..body.len().min(MAX_BYTES)];
-    format!("robots.txt {}", &blake3::hash(body).to_hex()[..32])
+    blake3::hash(body).to_hex()[..32].to_owned()
 }
