@@ -249,6 +249,7 @@ macro_rules! conformance_suite {
                 a_fetch_limit_is_kept_by_workers_at_the_same_time,
                 robots_close_a_host_until_they_expire,
                 a_host_that_fails_is_left_alone_longer_each_time,
+                failures_that_were_under_way_together_are_one_in_a_row,
                 a_success_that_was_under_way_does_not_end_the_pause,
                 a_page_that_fails_is_not_the_fault_of_its_host,
                 a_host_that_is_not_known_yet_can_be_set,
