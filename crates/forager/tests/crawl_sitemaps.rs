@@ -135,7 +135,8 @@ fn one_at_an_address_that_is_refused_is_not_asked_for() {
 
 /// Who is named by a robots.txt, and what leads there.
 fn named_sitemaps(asked: &Asked<'_>, paths: &[&str]) -> Answer {
-    Answer::text(paths.iter().map(|path| format!("Sitemap: {}\n", asked.url(HOST, path))).collect::<String>())
+    let names = paths.iter().map(|path| format!("Sitemap: {}\n", asked.url(HOST, path)));
+    Answer::text(names.collect::<Vec<_>>().concat())
 }
 
 /// Otherwise an index leads a crawl to any host, whatever its scope.
@@ -203,15 +204,14 @@ fn a_list_leads_to_lists_of_its_own_host_or_to_those_that_are_vouched_for() {
 fn few_large_sitemaps_are_in_memory_at_a_time() {
     const LISTS: u8 = 12;
     const MOST_KIB: u64 = 200 * 1024;
-    let words: String = (0..24_000_u32)
-        .map(|number| format!("{:08x}{:248}", number.wrapping_mul(2_654_435_761), ""))
-        .collect();
+    let words = (0..24_000_u32).map(|number| format!("{:08x}{:248}", number.wrapping_mul(2_654_435_761), ""));
+    let words = words.collect::<Vec<_>>().concat();
     let text = format!("<urlset><!-- {words}{words}{words}{words} --></urlset>");
     assert!(u64::from(LISTS) * text.len() as u64 > 1024 * MOST_KIB, "all of them together are too much");
     let packed = listing::gzip(&text);
     let robots = move |asked: &Asked<'_>| {
         let names = (0..LISTS).map(|number| asked.url(&format!("{number}.test"), "/map.xml"));
-        Answer::text(names.map(|url| format!("Sitemap: {url}\n")).collect::<String>())
+        Answer::text(names.map(|url| format!("Sitemap: {url}\n")).collect::<Vec<_>>().concat())
     };
     let site = Site::new().host(Host::new(HOST).made("/robots.txt", robots).page("/", page("Home", &[])));
     let site = (0..LISTS).fold(site, |site, number| {
