@@ -2,8 +2,8 @@
 //!
 //! What is proved: no host had more fetches under way than its limit, no two requests to a host were closer
 //! together than its gap, none was sent while its host was to be left alone because it had failed or asked for a
-//! pause, and no page was fetched that the robots.txt of the time forbids. The limits are those that were in force when
-//! a fetch was made, as the log has them, and a `Crawl-delay` from when it was read.
+//! pause, and no page was fetched that the robots.txt of the time forbids to the name of the time. The limits are those that
+//! were in force when a fetch was made, as the log has them, and a `Crawl-delay` from when it was read.
 
 mod pace;
 mod robots;
@@ -47,12 +47,59 @@ pub struct Evidence {
     pub last: Moment,
     /// The most that were under way at a time.
     pub most_in_flight: u32,
+    /// How many could be under way when they were so many, at least; none if that is not known.
+    pub most_allowed: Option<u32>,
     /// The shortest time between two requests, in milliseconds; none if there was but one.
     pub shortest_gap: Option<u64>,
+    /// The time that was due between these, in milliseconds: what was agreed, or asked for by robots.txt if that is more.
+    pub gap_due: Option<u64>,
+    /// The longest wait that robots.txt asked for at any time, in milliseconds.
+    pub crawl_delay: Option<u64>,
     /// How often robots.txt was read.
     pub robots_read: u64,
     /// How many pages were taken by somebody who died: those may have been requested, and are not in the log.
     pub abandoned: u64,
+    /// The names under which robots.txt was asked for.
+    pub names: Vec<String>,
+    /// What was known of robots.txt, and from when on.
+    pub robots: Vec<InForce>,
+}
+
+/// What was known of the robots.txt of a site from some time on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InForce {
+    /// From when on.
+    pub from: Moment,
+    /// The scheme, host and port that it is for.
+    pub site: String,
+    /// The name under which it was asked for.
+    pub asked_as: Option<String>,
+    /// What came of that: a status, or the words of an error.
+    pub answer: String,
+    /// What the text is known by that counts from then on; none if there is none.
+    pub file: Option<String>,
+    /// The wait that it asks for, in milliseconds.
+    pub crawl_delay: Option<u64>,
+}
+
+impl InForce {
+    /// Whether it says the same as what was known before.
+    fn goes_on(&self, before: &Self) -> bool {
+        *self == Self { from: self.from, ..before.clone() }
+    }
+}
+
+impl Evidence {
+    /// Takes in what was known of the robots.txt of one of its sites from then on.
+    fn learn(&mut self, now: InForce) {
+        self.crawl_delay = self.crawl_delay.max(now.crawl_delay);
+        self.names.extend(now.asked_as.clone().filter(|name| !self.names.contains(name)));
+        let before = self.robots.iter().rev().find(|known| known.site == now.site);
+        if before.is_none_or(|before| !now.goes_on(before)) {
+            self.robots.push(now);
+        }
+    }
 }
 
 /// Something that should not have been.
@@ -95,14 +142,15 @@ pub struct Auditor<'f> {
 }
 
 impl<'f> Auditor<'f> {
-    /// An audit of what `product_token` did. `files` finds a text of robots.txt by the key it is kept under.
-    pub fn new(product_token: &str, files: Files<'f>) -> Self {
+    /// An audit. By which name robots.txt was asked for, and so whose rules count, the log says; where it does not, it is this
+    /// one. `files` finds a text of robots.txt by the key it is kept under.
+    pub fn new(name: &'f str, files: Files<'f>) -> Self {
         Self {
             only: None,
             hosts: BTreeMap::new(),
             evidence: BTreeMap::new(),
             asked: Vec::new(),
-            rules: Rulebook::new(product_token, files),
+            rules: Rulebook::new(name, files),
         }
     }
 
@@ -164,8 +212,12 @@ impl<'f> Auditor<'f> {
     pub fn finish(mut self) -> Audit {
         self.asked.sort_by_key(|(at, _)| *at);
         for (at, label) in &self.asked {
-            if let Some(label) = Label::of(label) {
-                self.rules.learn(&label, *at);
+            if let Some(label) = Label::of(label)
+                && let Some(now) = self.rules.learn(&label, *at)
+                && let Ok(site) = FetchUrl::parse(label.origin)
+                && let Some(evidence) = self.evidence.get_mut(site.host_key())
+            {
+                evidence.learn(now);
             }
         }
         let mut violations = Vec::new();
@@ -173,11 +225,12 @@ impl<'f> Auditor<'f> {
             let evidence = self.evidence.get_mut(&host);
             let mut pace = Pace::new(host, spans);
             pace.check_allowed(&self.rules);
-            let (shortest_gap, most_in_flight) = (pace.check_gaps(), pace.check_in_flight());
+            let (gap, in_flight) = (pace.check_gaps(), pace.check_in_flight());
             pace.check_pauses();
             violations.append(&mut pace.violations);
             if let Some(evidence) = evidence {
-                (evidence.shortest_gap, evidence.most_in_flight) = (shortest_gap, most_in_flight);
+                (evidence.shortest_gap, evidence.gap_due) = gap.unzip();
+                (evidence.most_in_flight, evidence.most_allowed) = in_flight;
             }
         }
         violations.sort_by_key(|violation| violation.at);

@@ -14,6 +14,7 @@
 pub mod audit;
 pub mod clock;
 mod config;
+mod listings;
 pub mod memory;
 mod obstacle;
 mod options;

@@ -215,7 +215,7 @@ fn link_options(token: &str, encoding: &'static str, options: &PageOptions) -> L
 /// How much is told of where a redirect should have led.
 const MOST_SHOWN: usize = 300;
 /// How many links of a page that are not followed are told one by one.
-const MOST_SKIPPED: usize = 10 * links::MAX_UNUSABLE;
+pub(crate) const MOST_SKIPPED: usize = 10 * links::MAX_UNUSABLE;
 
 fn to_queue(link: links::Link) -> Link {
     Link {

@@ -24,12 +24,12 @@ use crate::visit::{broken, wants_rest};
 
 use awaited::{Access, Awaited};
 use delays::Delays;
-use kept::kept;
-pub(crate) use kept::names;
+pub(crate) use kept::named;
+use kept::{Kept, kept};
 use unlogged::Unlogged;
 
 pub use delays::delays_key;
-pub use kept::{CameTo, Label, Word, file_key, known, note_key, origin, robots_url};
+pub use kept::{CameTo, Label, Word, file_key, file_name, key_of_file, known, note_key, origin, robots_url};
 
 /// How many redirects of robots.txt are followed.
 const MOST_REDIRECTS: usize = 5;
@@ -167,12 +167,16 @@ impl Office {
         if let Some(known) = site.known.as_ref().filter(|known| known.counts_at(self.clock.now())) {
             return Ok(Some(known.clone().found()));
         }
-        let (key, copy) = (note_key(&origin), kept(&*self.frontier, &origin).await?);
-        let fresh = copy.as_ref().filter(|copy| copy.is_fresh(self.clock.now()));
+        let (key, kept) = (note_key(&origin), kept(&*self.frontier, &origin).await?);
+        // Under a new name a site is asked anew: it may be answered otherwise, other waits may be asked of it, and the log
+        // says from when on it is used.
+        let is_of_use = |kept: &&Kept| kept.asked_as == self.token && kept.copy.is_fresh(self.clock.now());
+        let fresh = kept.as_ref().filter(is_of_use);
         let was_asked = fresh.is_none();
+        let previous = kept.as_ref().map(|kept| &kept.copy);
         let Asked { copy, refused, requests } = match fresh {
-            Some(copy) => Asked { copy: copy.clone(), refused: None, requests: Vec::new() },
-            None => match self.ask((url, turn), &mut site.moved, (&key, copy.as_ref())).await? {
+            Some(kept) => Asked { copy: kept.copy.clone(), refused: None, requests: Vec::new() },
+            None => match self.ask((url, turn), &mut site.moved, (&key, previous)).await? {
                 Some(asked) => asked,
                 None => return Ok(None),
             },
@@ -233,7 +237,7 @@ impl Office {
         let (file, words) = (new_file.map(|file| file_key(&file.body)), copy.last.to_string());
         if let Some(row) = &mut last_fetch {
             let came_to = file.as_deref().map_or(CameTo::Nothing(&words), CameTo::File);
-            row.robots = Label { origin: &origin, came_to: Some(came_to) }.to_string();
+            row.robots = self.label(&origin, Some(came_to));
         }
         let mut notes = Vec::new();
         if let (Some(key), Some(file)) = (file, new_file) {
@@ -249,11 +253,15 @@ impl Office {
         notes.push(Note::CrawlDelay(host.to_owned(), delays.longest()));
         let (wishes, kept) = delays.kept(host);
         notes.push(Note::Keep(wishes, kept));
-        if let Ok(bytes) = postcard::to_allocvec(&copy) {
-            notes.push(Note::Keep(key.to_owned(), Some(bytes)));
-        }
+        let kept = Kept { copy, asked_as: self.token.clone() };
+        notes.extend(kept.to_bytes().map(|bytes| Note::Keep(key.to_owned(), Some(bytes))));
         let requests = self.write_down(&origin, requests, notes).await?;
-        Ok(Some(Asked { copy, refused: None, requests }))
+        Ok(Some(Asked { copy: kept.copy, refused: None, requests }))
+    }
+
+    /// What the log says of a request for the robots.txt of a site.
+    fn label(&self, origin: &str, came_to: Option<CameTo<'_>>) -> String {
+        Label { origin, asked_as: Some(&self.token), came_to }.to_string()
     }
 
     /// Writes down requests for the robots.txt of a site, and what was learned by them. Then the queue knows who wants to be
@@ -369,7 +377,7 @@ impl Office {
             host: url.host_key().to_owned(),
             url: url.as_str().to_owned(),
             result: "stopped".to_owned(),
-            robots: Label { origin: &origin, came_to: None }.to_string(),
+            robots: self.label(&origin, None),
             least_gap,
             most_in_flight,
             ..FetchRow::default()

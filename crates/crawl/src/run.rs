@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::{CrawlConfig, Result};
+use crate::listings::Listings;
 use crate::options::OptionsOf;
 use crate::pace::{Pace, Round};
 use crate::places::Places;
@@ -98,6 +99,7 @@ impl Crawler {
             office,
             clock,
             pace,
+            listings: Listings::new(product_token.clone()),
             product_token,
             sent,
             trails,
@@ -273,13 +275,15 @@ impl<'c> Shift<'c> {
         let finished = std::mem::take(&mut self.finished);
         let (mut reports, mut lines) =
             (Vec::with_capacity(finished.len()), Vec::with_capacity(finished.len()));
-        let mut spent = Vec::new();
+        // Lists of pages make room for others when the queue has them.
+        let (mut spent, mut places) = (Vec::new(), Vec::new());
         for over in finished {
             let worker = self.under_way.leave(over.leased.token);
             match over.turn {
                 Err(cause) => failed = failed.or(Some(cause)),
                 Ok(Turn::Reported(visited)) => {
-                    let Visited { report, line, skipped, robots } = *visited;
+                    let Visited { report, line, skipped, robots, place } = *visited;
+                    places.extend(place);
                     tell_robots(watcher, robots, worker);
                     let line = PageLine { worker, ..line };
                     reports.push(report);

@@ -13,9 +13,11 @@ use forager_frontier::verbs::{
 };
 use forager_frontier::{Frontier, Moment};
 use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::clock::Clock;
 use crate::config::Result;
+use crate::listings::Listings;
 use crate::obstacle::{is_out_of_reach, keep_from, obstacle};
 use crate::options::PageOptions;
 use crate::pace::{Pace, Round};
@@ -34,6 +36,7 @@ pub(crate) struct Visitor {
     pub(crate) product_token: String,
     /// Requests that were sent, of pages that are not reported yet.
     pub(crate) sent: Mutex<HashMap<Token, Unreported>>,
+    pub(crate) listings: Listings,
     /// How pages were come to, if anybody wants to know.
     pub(crate) trails: Option<Trails>,
     /// Sites whose sitemaps a collection was told of.
@@ -96,6 +99,8 @@ pub struct Visited {
     pub skipped: Vec<Found>,
     /// Requests for robots.txt that it took, if anybody wants to know.
     pub robots: Vec<PageLine>,
+    /// The place of a list of pages among those that are read, until the queue has it.
+    pub(crate) place: Option<OwnedSemaphorePermit>,
 }
 
 impl Visitor {
@@ -111,6 +116,7 @@ impl Visitor {
             line: begin(leased, self.clock.now()),
             skipped: Vec::new(),
             robots: Vec::new(),
+            place: None,
         });
         let Visited { report, line, robots, .. } = &mut *visited;
         if let Some(trails) = &self.trails {
@@ -160,7 +166,12 @@ impl Visitor {
         let (at, ended) = (Moment::of(line.at), Some(Moment::of(ended)));
         report.fetch = Some(Sent { at, ended, robots: line.robots.clone(), terms: Some(leased.terms) });
         match answer {
-            Ok(response) => self.take_in(&response, (&url, leased), options, &mut visited).await?,
+            Ok(response) => {
+                if leased.how == How::Listing {
+                    visited.place = self.listings.place().await;
+                }
+                self.take_in(&response, (&url, leased), options, &mut visited).await?;
+            }
             Err(failure) => {
                 report.error = Some(kind(&failure));
                 line.error = Some(failure.to_string());
@@ -257,7 +268,7 @@ impl Visitor {
         for remark in remarks {
             let is_vouched_for = match &remark.what {
                 Trouble::Elsewhere { url } => {
-                    robots::names(&*self.frontier, url, &self.product_token, sitemap).await?
+                    robots::named(&*self.frontier, url, &self.product_token).await?.contains(sitemap)
                 }
                 _ => false,
             };
@@ -266,6 +277,17 @@ impl Visitor {
             }
         }
         Ok(told)
+    }
+
+    async fn read(
+        &self,
+        response: &Response,
+        (url, leased): (&FetchUrl, &Leased),
+        options: &PageOptions,
+    ) -> Result<Reading> {
+        let mut reading = reading::read(response, url, come(leased), options, &self.product_token);
+        self.listings.keep_near(&*self.frontier, (url, leased), &mut reading, self.clock.now()).await?;
+        Ok(reading)
     }
 
     async fn take_in(
@@ -289,12 +311,12 @@ impl Visitor {
             line.error = Some(format!("the page is not whole: {cut}"));
             if cut != CutOff::Time {
                 // If it never comes whole, the queue takes what there is.
-                let reading = reading::read(response, url, come(leased), options, &self.product_token);
+                let reading = self.read(response, (url, leased), options).await?;
                 (line.links, report.links) = (reading.links.len(), reading.links);
             }
             return Ok(());
         }
-        let reading = reading::read(response, url, come(leased), options, &self.product_token);
+        let reading = self.read(response, (url, leased), options).await?;
         let Reading { links, title, fingerprint, text, redirect, validators, .. } = reading;
         *skipped = reading.skipped;
         line.directives = reading.directives.words();

@@ -28,8 +28,10 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::capture_connection;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::CertificateDer;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
 
+use self::body::Room;
 use self::connect::{Connector, Note};
 pub use self::failure::{Class, Failure, Phase, TlsReason};
 pub use self::limits::Limits;
@@ -46,6 +48,9 @@ const ENCODINGS: HeaderValue = HeaderValue::from_static("gzip, deflate, br, zstd
 ///
 /// Politeness puts seconds between two requests to one host; most servers wait longer than that.
 const IDLE: (Duration, usize) = (Duration::from_secs(15), 4);
+
+/// How many bodies may be longer than usual at a time, so that memory is bounded however many requests ask for such.
+const MOST_LARGE: usize = 2;
 
 /// Everything that [`Http`] has to be told.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +116,8 @@ struct Inner {
     /// What every request says.
     headers: HeaderMap,
     limits: Limits,
+    /// Places for bodies that are longer than usual.
+    large: Arc<Semaphore>,
 }
 
 impl Http {
@@ -130,12 +137,14 @@ impl Http {
         };
         let limits = config.limits;
         let connector = Connector::new(Resolver::new(dns)?, config.addresses, tls, limits.connect);
-        Ok(Self(Arc::new(Inner { client: client(connector, &limits), headers, limits })))
+        let large = Arc::new(Semaphore::new(MOST_LARGE));
+        Ok(Self(Arc::new(Inner { client: client(connector, &limits), headers, limits, large })))
     }
 
     /// Sends one request and reads its answer.
     ///
-    /// An answer whose body is not whole is an answer: [`Response::cut_off`] says why.
+    /// An answer whose body is not whole is an answer: [`Response::cut_off`] says why. What goes beyond the usual limit, where
+    /// the request allows it, may have to wait for others that do; that time does not count.
     pub async fn get(&self, request: &Request) -> Result<Response, Failure> {
         let started = Instant::now();
         let limits = request.limits(&self.0.limits);
@@ -148,7 +157,8 @@ impl Http {
         let note = parts.extensions.get::<Note>().ok_or_else(|| Failure::without_note(request.url.host()))?;
         limits.check_headers(&parts.headers, request.url.host())?;
         clock.as_mut().reset(started + limits.whole);
-        let body = body::read(incoming, &parts.headers, &limits, clock).await;
+        let mut room = Room::new(&self.0.large, &self.0.limits);
+        let body = body::read(incoming, &parts.headers, (&limits, &mut room), clock).await;
         Ok(Response {
             status: parts.status.as_u16(),
             headers: parts.headers,
@@ -158,6 +168,7 @@ impl Http {
             wire_bytes: body.wire_bytes,
             cut_off: body.cut_off,
             undecoded: body.undecoded,
+            _room: room.taken(),
             timings: Timings { connect: note.first_use(), first_byte, whole: started.elapsed() },
         })
     }

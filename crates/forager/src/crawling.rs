@@ -77,6 +77,11 @@ impl Crawl {
         }
     }
 
+    /// Whether others may be at work in the queue meanwhile.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.queue.is_shared()
+    }
+
     /// Leaves the queue so that it opens quickly again.
     pub(crate) async fn close(self) -> anyhow::Result<()> {
         drop((self.crawler, self.frontier));
@@ -87,7 +92,7 @@ impl Crawl {
     /// those of any. Where others may be at work, nobody can tell theirs from those of the dead: these run out by themselves.
     /// So do those of plain collections, which clients of a server hold, whether it runs or not.
     async fn take_back(&self) -> anyhow::Result<()> {
-        if self.queue.is_shared() {
+        if self.is_shared() {
             return Ok(());
         }
         let catalog = self.frontier.catalog().await?;

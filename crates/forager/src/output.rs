@@ -85,6 +85,18 @@ impl Output {
     }
 }
 
+/// Writes a text from outside to standard output: as it is, but to a terminal.
+pub(crate) fn print(text: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = if stdout.is_terminal() {
+        let text = String::from_utf8_lossy(text);
+        text.lines().try_for_each(|line| writeln!(stdout, "{}", harmless(line)))
+    } else {
+        stdout.write_all(text).and_then(|()| stdout.flush())
+    };
+    written.context(CANNOT_WRITE)
+}
+
 const CANNOT_WRITE: &str = "cannot write the output";
 
 /// How many rows a table waits for before it settles the widths of its columns.

@@ -69,17 +69,17 @@ impl Pace {
         self.violations.append(&mut found);
     }
 
-    /// Holds each request against the one before it. Returns the shortest gap.
-    pub(super) fn check_gaps(&mut self) -> Option<u64> {
+    /// Holds each request against the one before it. Returns the shortest gap, and what was due there.
+    pub(super) fn check_gaps(&mut self) -> Option<(u64, u64)> {
         let (mut shortest, mut found) = (None, Vec::new());
         // What was abandoned has no time of its own, and does not part those around it: they are held against each other.
         for (before, after) in self.sent().zip(self.sent().skip(1)) {
             let (Some((first, _)), Some((second, _))) = (before.limits, after.limits) else { continue };
             let gap = after.started.millisecond().saturating_sub(before.started.millisecond());
-            shortest = Some(shortest.map_or(gap, |known: u64| known.min(gap)));
             // A limit that was changed in between holds from then on. What robots.txt asks for holds as soon as it is read, by
             // whatever limits a page was handed out.
             let least = first.min(second).max(after.wait);
+            shortest = shortest.into_iter().chain([(gap, least)]).min_by_key(|(gap, _): &(u64, u64)| *gap);
             if gap < least {
                 let what = format!("{gap} ms after {}, and {least} ms were due", before.url);
                 found.push(violation(&self.host, after, what));
@@ -89,16 +89,22 @@ impl Pace {
         shortest
     }
 
-    /// Counts the requests under way at the start of each. Returns the most that were so at a time.
-    pub(super) fn check_in_flight(&mut self) -> u32 {
-        let (mut most, mut found) = (0, Vec::new());
+    /// Counts the requests under way at the start of each. Returns the most that were so at a time, and how many could be then;
+    /// the fewest, if they were so many more than once.
+    pub(super) fn check_in_flight(&mut self) -> (u32, Option<u32>) {
+        let (mut most, mut found) = ((0, None), Vec::new());
         let mut under_way: Vec<Moment> = Vec::new();
         for span in &self.spans {
             under_way.retain(|ended| *ended > span.started);
             under_way.push(span.ended);
             let count = u32::try_from(under_way.len()).unwrap_or(u32::MAX);
-            most = most.max(count);
-            if let Some((_, limit)) = span.limits.filter(|(_, limit)| count > *limit) {
+            let allowed = span.limits.map(|(_, limit)| limit);
+            if count > most.0 {
+                most = (count, allowed);
+            } else if count == most.0 {
+                most.1 = most.1.into_iter().chain(allowed).min();
+            }
+            if let Some(limit) = allowed.filter(|limit| count > *limit) {
                 found.push(violation(
                     &self.host,
                     span,

@@ -10,14 +10,16 @@ use forager_fetch::robots::{Answer, Copy, LastTry, Outcome, Robots, Rules, Why, 
 use forager_frontier::Moment;
 use forager_frontier::host::to_millis;
 
-use crate::robots::{CameTo, Label, origin};
+use super::InForce;
+use crate::robots::{CameTo, Label, file_name, origin};
 
 /// Finds a text of robots.txt by the key it is kept under.
 pub(super) type Files<'f> = &'f dyn Fn(&str) -> Option<Vec<u8>>;
 
 /// The rules of all sites.
 pub(super) struct Rulebook<'f> {
-    token: String,
+    /// The name that counts where the log has none.
+    name: &'f str,
     files: Files<'f>,
     sites: HashMap<String, Site>,
 }
@@ -32,14 +34,14 @@ struct Site {
 }
 
 impl<'f> Rulebook<'f> {
-    pub(super) fn new(product_token: &str, files: Files<'f>) -> Self {
-        Self { token: product_token.to_owned(), files, sites: HashMap::new() }
+    pub(super) fn new(name: &'f str, files: Files<'f>) -> Self {
+        Self { name, files, sites: HashMap::new() }
     }
 
-    /// Takes in a request for robots.txt that ended at `now`, after all that were taken in before.
-    pub(super) fn learn(&mut self, label: &Label<'_>, now: Moment) {
+    /// Takes in a request for robots.txt that ended at `now`, after all that were taken in before. Says what is known since.
+    pub(super) fn learn(&mut self, label: &Label<'_>, now: Moment) -> Option<InForce> {
         // A redirect on the way says nothing: what robots.txt came to stands with the last request.
-        let Some(came_to) = label.came_to else { return };
+        let came_to = label.came_to?;
         let text = match came_to {
             CameTo::File(key) => (self.files)(key),
             CameTo::Nothing(_) => None,
@@ -51,11 +53,20 @@ impl<'f> Rulebook<'f> {
         };
         let site = self.sites.entry(label.origin.to_owned()).or_default();
         let copy = of_answer(&outcome, site.copy.as_ref(), now.timestamp());
-        let rules = copy.rules(&self.token);
+        let rules = copy.rules(label.asked_as.unwrap_or(self.name));
+        let in_force = InForce {
+            from: now,
+            site: label.origin.to_owned(),
+            asked_as: label.asked_as.map(str::to_owned),
+            answer: copy.last.to_string(),
+            file: copy.file.as_ref().filter(|_| rules.robots().is_some()).map(|file| file_name(&file.body)),
+            crawl_delay: rules.robots().and_then(Robots::crawl_delay).map(to_millis),
+        };
         site.copy = Some(copy);
         if site.rules.last().is_none_or(|(_, before)| *before != rules) {
             site.rules.push((now, rules));
         }
+        Some(in_force)
     }
 
     /// The rules for a URL that were known at a time.

@@ -15,7 +15,7 @@ fn at(millisecond: u64) -> Moment {
 
 /// A request for robots.txt, and what it came to.
 fn asked(started: u64, came_to: Option<CameTo<'_>>) -> FetchRow {
-    let robots = Label { origin: "http://a.no", came_to }.to_string();
+    let robots = Label { origin: "http://a.no", asked_as: None, came_to }.to_string();
     FetchRow { robots, url: "http://a.no/robots.txt".into(), ..page(started, started + 10, "/") }
 }
 
@@ -45,6 +45,9 @@ fn text(key: &str) -> Option<Vec<u8>> {
     match key {
         "robots.txt x" => Some(FILE.to_vec()),
         "robots.txt open" => Some(Vec::new()),
+        "robots.txt names" => {
+            Some(b"User-agent: newsbot\nAllow: /\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /\n".to_vec())
+        }
         "robots.txt slow" => Some(b"User-agent: *\nCrawl-delay: 5\n".to_vec()),
         _ => None,
     }
@@ -154,6 +157,40 @@ fn a_crawl_delay_holds_from_when_it_was_read() {
             "until it was read again",
             vec![slow(0), page(5000, 5100, "/a"), open_robots(10_000), page(11_000, 11_100, "/b")],
             &[],
+        ),
+    ];
+    for (name, rows, want) in table {
+        assert_eq!(audit(rows), want, "{name}");
+    }
+}
+
+/// What the configuration says by now is of no account where the log says it.
+#[test]
+fn rules_count_for_the_name_under_which_robots_txt_was_asked_for() {
+    let read = |started, asked_as| {
+        let came_to = Some(CameTo::File("robots.txt names"));
+        let robots = Label { origin: "http://a.no", asked_as, came_to }.to_string();
+        FetchRow { robots, ..asked(started, came_to) }
+    };
+    let page = |started| page(started, started + 10, "/a");
+    let forbidden = "robots.txt forbids it: line 6: Disallow: /";
+    let soon = "1000 ms after http://a.no/robots.txt, and 5000 ms were due";
+    let table: [(&str, Vec<FetchRow>, &[&str]); 5] = [
+        ("allowed to the name", vec![read(0, Some("newsbot")), page(5000)], &[]),
+        ("too soon for the name", vec![read(0, Some("newsbot")), page(1000)], &[soon]),
+        ("forbidden to the name", vec![read(0, Some("otherbot")), page(5000)], &[forbidden]),
+        ("by the name of now, where there is none", vec![read(0, None), page(5000)], &[forbidden]),
+        (
+            "each from when it was used",
+            vec![
+                read(0, Some("newsbot")),
+                page(5000),
+                read(10_000, Some("forager")),
+                page(15_000),
+                read(20_000, Some("newsbot")),
+                page(25_000),
+            ],
+            &[forbidden],
         ),
     ];
     for (name, rows, want) in table {

@@ -30,26 +30,47 @@ pub struct Word {
 }
 
 /// What is kept of the robots.txt of an origin.
-pub(super) async fn kept(frontier: &dyn Frontier, origin: &str) -> Result<Option<Copy>> {
-    let kept = frontier.noted(&[note_key(origin)]).await?.pop().flatten();
-    Ok(kept.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) copy: Copy,
+    /// The name under which it was asked for: another one may be answered otherwise, and other rules are for it.
+    pub(super) asked_as: String,
 }
 
-/// Whether the robots.txt that is for a URL is known, and names a sitemap.
-pub(crate) async fn names(
+impl Kept {
+    /// As it is kept: the name stands behind the copy.
+    pub(super) fn to_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = postcard::to_allocvec(&self.copy).ok()?;
+        bytes.extend(self.asked_as.as_bytes());
+        Some(bytes)
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let (copy, name) = postcard::take_from_bytes(bytes).ok()?;
+        Some(Self { copy, asked_as: String::from_utf8_lossy(name).into_owned() })
+    }
+}
+
+/// What is kept of the robots.txt of an origin.
+pub(super) async fn kept(frontier: &dyn Frontier, origin: &str) -> Result<Option<Kept>> {
+    let kept = frontier.noted(&[note_key(origin)]).await?.pop().flatten();
+    Ok(kept.and_then(|bytes| Kept::of_bytes(&bytes)))
+}
+
+/// The sitemaps that the robots.txt that is for a URL names, as far as it is known.
+pub(crate) async fn named(
     frontier: &dyn Frontier,
     url: &FetchUrl,
     product_token: &str,
-    sitemap: &FetchUrl,
-) -> Result<bool> {
-    let rules = kept(frontier, &origin(url)).await?.map(|copy| copy.rules(product_token));
+) -> Result<Vec<FetchUrl>> {
+    let rules = kept(frontier, &origin(url)).await?.map(|kept| kept.copy.rules(product_token));
     let named = rules.as_ref().and_then(Rules::robots).map(Robots::sitemaps).unwrap_or_default();
-    Ok(named.iter().any(|text| url.join(text).is_ok_and(|named| named == *sitemap)))
+    Ok(named.iter().filter_map(|text| url.join(text).ok()).collect())
 }
 
 /// What the queue knows of the robots.txt that is for a URL; none if it was never asked for.
 pub async fn known(frontier: &dyn Frontier, url: &FetchUrl, product_token: &str) -> Result<Option<Word>> {
-    Ok(kept(frontier, &origin(url)).await?.map(|copy| {
+    Ok(kept(frontier, &origin(url)).await?.map(|Kept { copy, .. }| {
         let ruling = copy.rules(product_token).verdict(url);
         Word {
             source: robots_url(url),
@@ -67,6 +88,8 @@ pub async fn known(frontier: &dyn Frontier, url: &FetchUrl, product_token: &str)
 pub struct Label<'a> {
     /// The site that it was for.
     pub origin: &'a str,
+    /// The name under which it was asked for, by which its rules count from then on; none if the log does not have it.
+    pub asked_as: Option<&'a str>,
     /// None for a redirect that was followed: the last request says it.
     pub came_to: Option<CameTo<'a>>,
 }
@@ -81,6 +104,8 @@ pub enum CameTo<'a> {
     Nothing(&'a str),
 }
 
+/// Stands in a label before the name.
+const AS: &str = " as ";
 /// Stands in a label before why there is no file.
 const NO_FILE: &str = ", no file: ";
 
@@ -88,20 +113,24 @@ impl<'a> Label<'a> {
     /// The label that a text is; none if it is about something else.
     pub fn of(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("for ")?;
-        let (origin, came_to) = if let Some((origin, words)) = rest.split_once(NO_FILE) {
-            (origin, Some(CameTo::Nothing(words)))
-        } else if let Some((origin, key)) = rest.split_once(": ") {
-            (origin, Some(CameTo::File(key)))
+        let (whose, came_to) = if let Some((whose, words)) = rest.split_once(NO_FILE) {
+            (whose, Some(CameTo::Nothing(words)))
+        } else if let Some((whose, key)) = rest.split_once(": ") {
+            (whose, Some(CameTo::File(key)))
         } else {
             (rest, None)
         };
-        Some(Self { origin, came_to })
+        let (origin, asked_as) = whose.split_once(AS).map_or((whose, None), |(of, name)| (of, Some(name)));
+        Some(Self { origin, asked_as, came_to })
     }
 }
 
 impl fmt::Display for Label<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "for {}", self.origin)?;
+        if let Some(name) = self.asked_as {
+            write!(f, "{AS}{name}")?;
+        }
         match self.came_to {
             Some(CameTo::File(key)) => write!(f, ": {key}"),
             Some(CameTo::Nothing(words)) => write!(f, "{NO_FILE}{words}"),
@@ -130,6 +159,16 @@ pub fn note_key(origin: &str) -> String {
 
 /// The key under which a text of robots.txt is kept as evidence.
 pub fn file_key(body: &[u8]) -> String {
+    key_of_file(&file_name(body))
+}
+
+/// The key under which a text is kept that is known by this.
+pub fn key_of_file(name: &str) -> String {
+    format!("robots.txt {name}")
+}
+
+/// What a text of robots.txt is known by.
+pub fn file_name(body: &[u8]) -> String {
     let body = &body[..body.len().min(MAX_BYTES)];
-    format!("robots.txt {}", &blake3::hash(body).to_hex()[..32])
+    blake3::hash(body).to_hex()[..32].to_owned()
 }

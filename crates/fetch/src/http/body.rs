@@ -1,13 +1,15 @@
 //! Reading a body, as far as it may be read.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use ::http::HeaderMap;
 use ::http::header::CONTENT_ENCODING;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use tokio::time::Sleep;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep};
 
 use super::decode::{Coding, Decoder};
 use super::{CutOff, Limits};
@@ -23,11 +25,44 @@ pub(super) struct Body {
     pub(super) undecoded: Option<String>,
 }
 
+/// What a body may take of memory: as much as all may, or one of a few places for more.
+pub(super) struct Room<'a> {
+    places: &'a Arc<Semaphore>,
+    /// Up to so many bytes no place is needed.
+    usual: u64,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl<'a> Room<'a> {
+    pub(super) fn new(places: &'a Arc<Semaphore>, of_client: &Limits) -> Self {
+        Self { places, usual: of_client.body_bytes, place: None }
+    }
+
+    /// Waits for a place, if a body needs one. Nothing is read meanwhile, and `clock` goes on afterwards.
+    async fn have_for(&mut self, kept: &mut Kept, clock: Pin<&mut Sleep>) {
+        if kept.len() as u64 <= self.usual || self.place.is_some() {
+            return;
+        }
+        let from = Instant::now();
+        // The places are never closed.
+        self.place = self.places.clone().acquire_owned().await.ok();
+        let end = clock.deadline() + from.elapsed();
+        clock.reset(end);
+        // At once and not bit by bit, which would leave pieces of all sizes behind. What is not used takes no memory.
+        kept.reserve_all();
+    }
+
+    /// The place that the body has, for as long as it is kept.
+    pub(super) fn taken(self) -> Option<Arc<OwnedSemaphorePermit>> {
+        self.place.map(Arc::new)
+    }
+}
+
 /// Reads until the end, a limit, an error or the end of `clock`.
 pub(super) async fn read(
     incoming: Incoming,
     headers: &HeaderMap,
-    limits: &Limits,
+    (limits, room): (&Limits, &mut Room<'_>),
     clock: Pin<&mut Sleep>,
 ) -> Body {
     let (codings, undecoded) = codings(headers);
@@ -36,13 +71,17 @@ pub(super) async fn read(
     } else {
         Kept::Decoded(Decoder::new(&codings, limits))
     };
-    let (wire_bytes, stopped) = drain(incoming, &mut kept, clock).await;
+    let (wire_bytes, stopped) = drain(incoming, (&mut kept, room), clock).await;
     let (bytes, unfinished) = kept.finish();
     Body { bytes, wire_bytes, cut_off: stopped.or(unfinished), undecoded }
 }
 
 /// Moves what comes to `kept`. Says how much came, and why not all of it.
-async fn drain(mut incoming: Incoming, kept: &mut Kept, mut clock: Pin<&mut Sleep>) -> (u64, Option<CutOff>) {
+async fn drain(
+    mut incoming: Incoming,
+    (kept, room): (&mut Kept, &mut Room<'_>),
+    mut clock: Pin<&mut Sleep>,
+) -> (u64, Option<CutOff>) {
     let mut wire_bytes = 0;
     loop {
         let frame = tokio::select! {
@@ -60,6 +99,7 @@ async fn drain(mut incoming: Incoming, kept: &mut Kept, mut clock: Pin<&mut Slee
         if let Err(cut_off) = kept.push(chunk) {
             return (wire_bytes, Some(cut_off));
         }
+        room.have_for(kept, clock.as_mut()).await;
     }
 }
 
@@ -73,6 +113,20 @@ impl Kept {
         match self {
             Self::Plain(plain) => plain.push(chunk),
             Self::Decoded(decoder) => decoder.push(&chunk),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain(plain) => plain.len(),
+            Self::Decoded(decoder) => decoder.len(),
+        }
+    }
+
+    fn reserve_all(&mut self) {
+        match self {
+            Self::Plain(plain) => plain.reserve_all(),
+            Self::Decoded(decoder) => decoder.reserve_all(),
         }
     }
 
@@ -106,7 +160,7 @@ impl Plain {
     }
 
     fn push(&mut self, mut chunk: Bytes) -> Result<(), CutOff> {
-        let room = self.limit - self.first.len().max(self.rest.len());
+        let room = self.limit - self.len();
         let is_too_much = chunk.len() > room;
         chunk.truncate(room);
         if self.first.is_empty() && self.rest.is_empty() {
@@ -115,6 +169,15 @@ impl Plain {
             self.append(&chunk);
         }
         if is_too_much { Err(self.beyond) } else { Ok(()) }
+    }
+
+    fn len(&self) -> usize {
+        self.first.len().max(self.rest.len())
+    }
+
+    fn reserve_all(&mut self) {
+        self.expected = self.limit;
+        self.rest.reserve_exact(self.limit - self.rest.len());
     }
 
     fn append(&mut self, chunk: &[u8]) {

@@ -185,6 +185,17 @@ impl Decoder {
         run(&mut self.stages, chunk, most, &mut Sink { body: &mut self.body, room })
     }
 
+    /// How much has come out so far.
+    pub(super) fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Has room for all that may come out.
+    pub(super) fn reserve_all(&mut self) {
+        let most = usize::try_from(self.limits.body_bytes).unwrap_or_default();
+        self.body.reserve_exact(most.saturating_sub(self.body.len()));
+    }
+
     /// The body, and whether its encoding ended too early. Nothing at all is not too early: some
     /// servers name an encoding for an empty body.
     pub(super) fn finish(self) -> (Bytes, Option<CutOff>) {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::header::{CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, LOCATION, RETRY_AFTER};
@@ -10,6 +11,7 @@ use ::http::{HeaderMap, Version};
 use bytes::Bytes;
 use forager_core::time::Interval;
 use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::dates;
 
@@ -37,6 +39,8 @@ pub struct Response {
     pub undecoded: Option<String>,
     /// How long it took.
     pub timings: Timings,
+    /// Its place among the bodies that are longer than usual, for as long as it is kept.
+    pub(super) _room: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 /// Why a body is not whole. What came before is kept.

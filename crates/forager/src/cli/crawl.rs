@@ -258,7 +258,11 @@ pub(crate) struct WatchArgs {
 /// Prove from the log of fetches that every host was treated as agreed
 ///
 /// No more fetches under way than the limit of the host, no two requests closer together than its gap, nothing that
-/// its robots.txt forbade. Prints what each host can be shown; each fetch that was wrong is named on standard error.
+/// its robots.txt forbade. Prints what each host can be shown: how many requests were under way at most, and how many could be
+/// then (`mostAllowed`); the shortest time between two, and what was due there (`gapDue`), in milliseconds like `crawlDelay`, the
+/// longest that its robots.txt asked for; the names that were used; and in `robots` (JSON) what was known of robots.txt from
+/// when on. Each fetch that was wrong is named on standard error; with JSON Lines it is a line too, after the hosts, with
+/// `host`, `url`, `at` and `what`. The log is judged as a whole: `--now` changes nothing.
 ///
 /// Exit status:
 ///    0  nothing was wrong
@@ -273,6 +277,10 @@ pub(crate) struct AuditArgs {
     /// Only this host
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
+
+    /// Show a robots.txt that was obeyed instead: the text that is known by this, as `file` of `robots` has it
+    #[arg(long, value_name = "NAME", conflicts_with = "host")]
+    pub(crate) robots_text: Option<String>,
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,

@@ -3,6 +3,7 @@
 use anyhow::bail;
 use forager_core::url::FetchUrl;
 use forager_crawl::audit::{Abandoned, Audit, Auditor};
+use forager_crawl::robots::key_of_file;
 use forager_frontier::verbs::Event;
 
 use super::history::{for_each_event, for_each_fetch};
@@ -13,15 +14,34 @@ use crate::config::Config;
 use crate::output::{self, Output};
 use crate::store::{self, Missing, Store};
 
-const COLUMNS: &[&str] =
-    &["host", "fetches", "bytes", "first", "last", "mostInFlight", "shortestGap", "robotsRead", "abandoned"];
+const COLUMNS: &[&str] = &[
+    "host",
+    "fetches",
+    "bytes",
+    "first",
+    "last",
+    "mostInFlight",
+    "mostAllowed",
+    "shortestGap",
+    "gapDue",
+    "crawlDelay",
+    "robotsRead",
+    "abandoned",
+    "names",
+];
 
 pub(super) fn run(args: &AuditArgs) -> anyhow::Result<Outcome> {
+    if let Some(name) = &args.robots_text {
+        return show_text(args, name);
+    }
     let token = Config::load(&args.store.place.config)?.fetch.product_token();
     let host = args.host.as_deref().map(named).transpose()?;
     let audit = store::with(&args.store, Missing::Refuse, |store| audit(store, &token, host.as_deref()))?;
     let mut output = Output::new(args.store.format(), COLUMNS);
     audit.hosts.iter().try_for_each(|host| output.row(host))?;
+    if !output.is_for_people() {
+        audit.violations.iter().try_for_each(|violation| output.row(violation))?;
+    }
     output.flush()?;
     if let Some(host) = host.filter(|_| audit.hosts.is_empty()) {
         bail!("nothing was asked of {host}, as far as the log has it: there is nothing to prove");
@@ -31,6 +51,19 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<Outcome> {
         output::complain(format_args!("{host}: {url} at {at}: {what}"));
     }
     Ok(if audit.violations.is_empty() { Outcome::Complete } else { Outcome::SomeBad })
+}
+
+/// Shows a text of robots.txt that was obeyed.
+fn show_text(args: &AuditArgs, name: &str) -> anyhow::Result<Outcome> {
+    let key = key_of_file(name);
+    let found = store::with(&args.store, Missing::Refuse, |store| store::ask(store.frontier.noted(&[key])))?;
+    let Some(text) = found.into_iter().next().flatten() else {
+        bail!(
+            "no robots.txt is kept that is known by {name:?}; \"forager audit --json\" has those that are, as \"file\""
+        );
+    };
+    output::print(&text)?;
+    Ok(Outcome::Complete)
 }
 
 fn audit(store: &Store, token: &str, host: Option<&str>) -> anyhow::Result<Audit> {

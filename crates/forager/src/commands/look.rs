@@ -227,6 +227,9 @@ pub(super) fn links(args: &LookArgs) -> anyhow::Result<Outcome> {
         })?;
     }
     output.flush()?;
+    for link in &page.unusable {
+        output::tell(format_args!("not followed: {}: {}", link.href, link.why));
+    }
     if !asked.why.is_empty() {
         let asked: Vec<String> = asked.why.iter().map(ToString::to_string).collect();
         output::tell(format_args!("{} asks of robots: {}", seen.url, asked.join(", ")));

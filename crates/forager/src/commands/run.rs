@@ -106,15 +106,25 @@ async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl
     }
 }
 
+const NO_COLLECTION: &str = "there is no collection to crawl: all jobs are done, at their limit or paused";
+
+/// Crawls what there is. Where there is nothing, and nobody else could add anything, to wait would be in vain.
 async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
+    let stats = crawled(args, crawl).await?;
+    if stats.is_empty() && !args.until_idle && !crawl.is_shared() {
+        bail!(
+            "{NO_COLLECTION} (\"forager job list{}\" shows them); \"forager crawl\" with a higher --limit goes on with one \
+             that is at its limit",
+            args.place.flags()
+        );
+    }
     let files = Files::open(&args.files)?;
     let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
-    let stats = crawled(args, crawl).await?;
     let queued = stats.iter().map(|stats| stats.queued).sum();
     let names: Vec<&str> = stats.iter().map(|stats| &*stats.collection).collect();
     let pages = counted(queued, "page", "pages");
     let message = match &names[..] {
-        [] => "there is no collection to crawl: all jobs are over or paused".to_owned(),
+        [] => NO_COLLECTION.to_owned(),
         names => format!("crawling the collections {}: {pages} queued", names.join(", ")),
     };
     journal::tell(Level::Info, Event::Started, &message, &json!({"collections": names, "queued": queued}));

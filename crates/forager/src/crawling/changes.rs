@@ -102,9 +102,15 @@ impl Changes {
     }
 }
 
+/// What is told of a change that no line shows, such as that of a picture, or of a PDF.
+const ONLY_BYTES: &str = "  its bytes have changed; there is no line of text to show it";
+
 fn print(page: &PageLine) -> io::Result<()> {
     let mut lines = vec![format!("{} {}", page.at.strftime("%Y-%m-%d %H:%M:%S UTC"), page.url)];
     if let Some(Difference { added, removed }) = &page.difference {
+        if added.is_empty() && removed.is_empty() {
+            lines.push(ONLY_BYTES.to_owned());
+        }
         lines.extend(removed.iter().map(|line| format!("  - {}", output::harmless(line))));
         lines.extend(added.iter().map(|line| format!("  + {}", output::harmless(line))));
     }

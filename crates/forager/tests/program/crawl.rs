@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::web::{Field, each, page, plain_host};
-use forager_site::{Answer, Host, Markup, Site, listing};
+use forager_site::{Answer, Asked, Host, Markup, Site, listing};
 use serde_json::{Value, json};
 
 const SHOP: &str = "shop.test";
@@ -248,5 +248,76 @@ fn what_cannot_be_crawled_is_named() {
             assert_eq!((ran.status, ran.stdout.as_str()), (4, ""), "{command} {url}: {ran:?}");
             assert!(ran.stderr.contains(problem) && ran.stderr.contains(url), "{command} {url}: {ran:?}");
         }
+    }
+}
+
+/// Pages of every kind: a way that leads far down, and a sitemap that names a page nothing leads to.
+fn town() -> Field {
+    const TOWN: &str = "town.test";
+    let sitemap = |asked: &Asked<'_>| Answer::xml(listing::sitemap([(asked.url(TOWN, "/listed"), None)]));
+    let home = Markup::new("Town").links([
+        ("/archive/1", "Old"),
+        ("/way/1", "Way"),
+        ("/services/alarms", "Alarms"),
+        ("/news/1", "News"),
+        ("/zakoni/1", "Laws"),
+    ]);
+    let host = Host::new(TOWN)
+        .made("/robots.txt", |asked| Answer::text(format!("Sitemap: {}\n", asked.url(TOWN, "/map.xml"))))
+        .made("/map.xml", sitemap)
+        .page("/", Answer::html(home.nav([("/nav", "Nav")]).finish()))
+        .page("/nav", page("Nav", &["/news/1"]))
+        .page("/archive/1", page("Old", &[]))
+        .page("/way/1", page("1", &["/way/2"]))
+        .page("/way/2", page("2", &["/way/3"]))
+        .page("/way/3", page("3", &["/way/4"]))
+        .page("/way/4", page("4", &[]))
+        .page("/services/alarms", page("Alarms", &["/news/1"]))
+        .page("/news/1", page("News", &[]))
+        .page("/zakoni/1", page("Laws", &[]))
+        .page("/listed", page("Listed", &[]));
+    let field = Field::new(Site::new().host(host));
+    // One at a time, so that each page is chosen when all that was found before is known.
+    field.set("[politeness]\n", "[politeness]\nin_flight = 1\n");
+    field
+}
+
+#[test]
+fn each_order_has_pages_in_its_own() {
+    let table = [
+        (
+            "fifo",
+            "/ /nav /archive/1 /way/1 /services/alarms /news/1 /zakoni/1 /map.xml /way/2 /listed /way/3 /way/4",
+        ),
+        // The sitemap is worth what it lists: less than what is three links away, and more than what is four.
+        (
+            "hierarchy",
+            "/ /nav /archive/1 /way/1 /services/alarms /news/1 /zakoni/1 /way/2 /way/3 /map.xml /listed /way/4",
+        ),
+        // Two pages lead to the news by then.
+        (
+            "linked",
+            "/ /nav /news/1 /archive/1 /way/1 /services/alarms /zakoni/1 /way/2 /way/3 /map.xml /listed /way/4",
+        ),
+        // Hubs first.
+        (
+            "score",
+            "/ /archive/1 /news/1 /nav /way/1 /services/alarms /zakoni/1 /map.xml /way/2 /listed /way/3 /way/4",
+        ),
+        // The archive is the least urgent, and has its turn as the one that is due longest: one in ten is.
+        (
+            "risk",
+            "/ /zakoni/1 /news/1 /nav /way/1 /services/alarms /map.xml /way/2 /archive/1 /listed /way/3 /way/4",
+        ),
+        (
+            "services",
+            "/ /services/alarms /nav /archive/1 /way/1 /news/1 /zakoni/1 /map.xml /way/2 /listed /way/3 /way/4",
+        ),
+    ];
+    for (order, want) in table {
+        let field = town();
+        field.crawl("town.test", &["--order", order, "--delay", "0s"]).good_rows();
+        assert_eq!(field.paths("town.test").join(" "), want, "{order}");
+        field.assert_audit();
     }
 }

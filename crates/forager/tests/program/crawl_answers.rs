@@ -2,13 +2,15 @@
 
 use crate::common;
 use crate::web;
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::web::{Field, Started, each, page, plain_host, wait_until};
+use crate::common::run_command;
+use crate::web::{Field, Started, TOLERANCE, each, page, plain_host, wait_until};
 use forager_site::checks::{self, Rule};
 use forager_site::{Answer, Asked, Host, RetryAfter, Site, listing};
 use jiff::{SignedDuration, Timestamp};
@@ -526,6 +528,36 @@ fn rules_for_us_by_name_go_over_those_for_everyone() {
         assert_eq!(field.counts(HOST), want, "{name}");
         field.assert_audit();
     }
+}
+
+/// Each name has rules of its own: they hold from its first request on, and the audit goes by those of the time.
+#[test]
+fn another_name_goes_by_its_own_rules_at_once() {
+    let rules = "User-agent: fastbot\nDisallow: /3\n\nUser-agent: slowbot\nCrawl-delay: 1\nDisallow: /2\n\n\
+                 User-agent: *\nDisallow: /\n";
+    let field = Field::new(Site::new().host(plain_host(HOST, 3).robots(rules)));
+    field.set("contact = ", "user_agent = \"FastBot/1.0\"\ncontact = ");
+    field.crawl(HOST, &[]).good_rows();
+    let before = field.seen().len();
+    field.set("FastBot", "SlowBot");
+    field.crawl(HOST, &["--name", "second"]).good_rows();
+    let as_slow = field.seen().split_off(before);
+    assert_eq!(as_slow[0].path, "/robots.txt", "another name may be answered otherwise");
+    for pair in as_slow.windows(2) {
+        let gap = pair[1].arrived.duration_since(pair[0].arrived);
+        assert!(gap >= SignedDuration::from_secs(1) - TOLERANCE, "{gap:?} before {}", pair[1].path);
+    }
+    let want: BTreeMap<String, usize> =
+        [("/", 2), ("/1", 2), ("/2", 1), ("/3", 1)].map(|(path, count)| (path.to_owned(), count)).into();
+    assert_eq!(field.counts(HOST), want);
+    // The name that is configured now was forbidden everything, and has asked for nothing.
+    field.set("SlowBot", "OtherBot");
+    field.assert_audit();
+    let exported = field.run(&["export"]);
+    assert_eq!(exported.status, 0, "{exported:?}");
+    let import = &mut field.queue.command(&["import", "--data", "moved", "-"]);
+    assert_eq!(run_command(import, exported.stdout).status, 0);
+    assert_eq!(field.run(&["audit", "--json", "--data", "moved"]).good_rows().len(), 1);
 }
 
 #[test]

@@ -94,6 +94,18 @@ fn links_shows_what_a_crawl_sees() {
 }
 
 #[test]
+fn links_names_what_cannot_be_followed() {
+    let links = page("Home", &["/one", "mailto:me@a.test", "http://a.test:99999/", "javascript:go()"]);
+    let field = Field::new(Site::new().host(Host::new(HOST).page("/", links)));
+    let ran = field.run(&["links", &field.url(HOST, "/"), "--format", "jsonl"]);
+    assert_eq!((ran.status, ran.rows().len()), (0, 1), "{ran:?}");
+    let told = "forager: not followed: mailto:me@a.test: neither http nor https: mailto\n\
+                forager: not followed: http://a.test:99999/: malformed: wrong port\n\
+                forager: not followed: javascript:go(): neither http nor https: javascript\n";
+    assert_eq!(ran.stderr, told);
+}
+
+#[test]
 fn what_robots_txt_forbids_is_not_looked_at() {
     let field = field();
     for command in ["links", "pick", "sitemap"] {

@@ -1,7 +1,8 @@
 //! Sitemaps and feeds that a crawl is told of: with `--sitemap`, or as the page to start from.
 
-use crate::web::{Field, page};
+use crate::web::{Field, Started, page};
 use forager_site::{Answer, Asked, Host, Site, listing};
+use http::header::CONTENT_ENCODING;
 use serde_json::json;
 
 const HOST: &str = "a.test";
@@ -125,4 +126,114 @@ fn one_at_an_address_that_is_refused_is_not_asked_for() {
     let ran = field.run(&command);
     assert_eq!(ran.status, 4, "{ran:?}");
     assert!(field.seen().is_empty());
+}
+
+/// Who is named by a robots.txt, and what leads there.
+fn named_sitemaps(asked: &Asked<'_>, paths: &[&str]) -> Answer {
+    let names = paths.iter().map(|path| format!("Sitemap: {}\n", asked.url(HOST, path)));
+    Answer::text(names.collect::<Vec<_>>().concat())
+}
+
+/// Otherwise an index leads a crawl to any host, whatever its scope.
+#[test]
+fn a_list_leads_to_lists_of_its_own_host_or_to_those_that_are_vouched_for() {
+    let victim = |name: &str| Host::new(name).page("/map.xml", page("None of yours", &[]));
+    let index = |asked: &Asked<'_>| {
+        let near = [("a.test", "/near.xml"), ("www.a.test", "/www.xml"), ("a.test", "/moves-on.xml")];
+        let far = [("victim.test", "/map.xml?1"), ("victim.test", "/map.xml?2"), ("friend.test", "/map.xml")];
+        let urls = near.into_iter().chain(far).map(|(host, path)| (asked.url(host, path), None));
+        Answer::xml(listing::index(urls))
+    };
+    let list = |path: &'static str| {
+        move |asked: &Asked<'_>| Answer::xml(listing::sitemap([(asked.url(HOST, path), None)]))
+    };
+    let moved =
+        |path: &'static str| move |asked: &Asked<'_>| Answer::redirect(302, &asked.url("moved.test", path));
+    let host = Host::new(HOST)
+        .made("/robots.txt", |asked| named_sitemaps(asked, &["/index.xml", "/moved.xml"]))
+        .page("/", page("Home", &[]))
+        .made("/index.xml", index)
+        .made("/near.xml", list("/one"))
+        .made("/moved.xml", moved("/named.xml"))
+        .made("/moves-on.xml", moved("/unnamed.xml"))
+        .page("/one", page("One", &[]))
+        .page("/two", page("Two", &[]))
+        .page("/three", page("Three", &[]));
+    let site = Site::new()
+        .host(host)
+        .host(Host::new("www.a.test").made("/www.xml", list("/two")))
+        .host(Host::new("moved.test").made("/named.xml", list("/three")))
+        .host(victim("victim.test"))
+        .host(victim("friend.test").made("/robots.txt", |asked| {
+            Answer::text(format!("Sitemap: {}\n", asked.url(HOST, "/index.xml")))
+        }));
+    let field = Field::new(site);
+    // Its robots.txt is known only where it was asked for once.
+    field.run(&["crawl", &field.url("friend.test", "/"), "--limit", "1", "--quiet"]);
+    let ran = field.crawl(HOST, &["--scope", "host", "--skipped", "skipped.jsonl"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    for path in ["/one", "/two", "/three"] {
+        assert_eq!(field.counts(HOST).get(path), Some(&1), "{path}");
+    }
+    assert!(field.seen().iter().all(|seen| *seen.host != *"victim.test"), "{:?}", field.seen());
+    assert_eq!(field.paths("moved.test"), ["/named.xml"], "what robots.txt names may be moved anywhere");
+    assert!(field.paths("friend.test").contains(&"/map.xml".to_owned()), "it vouches for the index");
+    let skipped = field.lines("skipped.jsonl");
+    for (host, path) in
+        [("victim.test", "/map.xml?1"), ("victim.test", "/map.xml?2"), ("moved.test", "/unnamed.xml")]
+    {
+        let url = field.url(host, path);
+        let told = skipped.iter().find(|line| line["url"] == url.as_str());
+        let rule = told.map_or("", |line| line["rule"].as_str().unwrap());
+        assert!(
+            rule.starts_with("a sitemap may lead to sitemaps of its own host only"),
+            "{url}: {skipped:?}"
+        );
+    }
+    field.assert_audit();
+}
+
+/// However many there are at once, and however well they are packed.
+#[cfg(target_os = "linux")]
+#[test]
+fn few_large_sitemaps_are_in_memory_at_a_time() {
+    const LISTS: u8 = 12;
+    const MOST_KIB: u64 = 200 * 1024;
+    let words = (0..24_000_u32).map(|number| format!("{:08x}{:248}", number.wrapping_mul(2_654_435_761), ""));
+    let words = words.collect::<Vec<_>>().concat();
+    let text = format!("<urlset><!-- {words}{words}{words}{words} --></urlset>");
+    assert!(u64::from(LISTS) * text.len() as u64 > 1024 * MOST_KIB, "all of them together are too much");
+    let packed = listing::gzip(&text);
+    let robots = move |asked: &Asked<'_>| {
+        let names = (0..LISTS).map(|number| asked.url(&format!("{number}.test"), "/map.xml"));
+        Answer::text(names.map(|url| format!("Sitemap: {url}\n")).collect::<Vec<_>>().concat())
+    };
+    let site = Site::new().host(Host::new(HOST).made("/robots.txt", robots).page("/", page("Home", &[])));
+    let site = (0..LISTS).fold(site, |site, number| {
+        let list = Answer::xml(packed.clone()).header(CONTENT_ENCODING, "gzip");
+        site.host(Host::new(format!("{number}.test")).page("/map.xml", list))
+    });
+    let field = Field::new(site);
+    field.set("[fetch]\n", "[fetch]\nmax_bytes = 1000000\n");
+    let crawl = Started::new(&mut field.crawl_command(HOST, &[]));
+    let (mut most, status) = (0, format!("/proc/{}/status", crawl.id()));
+    // One that has ended has no memory any more.
+    while let Some(now) = std::fs::read_to_string(&status).ok().and_then(|status| peak(&status)) {
+        most = now;
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    crawl.end().good_rows();
+    assert!((1..MOST_KIB).contains(&most), "{most} KiB");
+    for number in 0..LISTS {
+        let line = field.line(&format!("{number}.test"), "/map.xml");
+        assert_eq!((&line["status"], &line["bytes"]), (&json!(200), &json!(text.len())), "{line}");
+        assert_eq!(line["problems"], json!(null), "{line}");
+    }
+}
+
+/// The most memory that a process had, in KiB.
+#[cfg(target_os = "linux")]
+fn peak(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }

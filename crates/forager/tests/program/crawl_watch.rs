@@ -207,6 +207,25 @@ fn every_byte_counts_if_that_is_asked_for() {
 }
 
 #[test]
+fn of_what_has_no_text_it_is_told_that_its_bytes_have_changed() {
+    let version = Arc::new(AtomicUsize::new(0));
+    let said = version.clone();
+    let field = Field::new(Site::new().host(Host::new(HOST).made("/rules.pdf", move |_: &Asked<'_>| {
+        Answer::new("application/pdf", format!("%PDF-1.4 {}\u{0}", said.load(Ordering::SeqCst)))
+    })));
+    let watching = watch(&field, "/rules.pdf", &[]);
+    field.wait_for(HOST, 1);
+    version.store(1, Ordering::SeqCst);
+    let before = field.paths(HOST).len();
+    field.wait_for(HOST, before + 2);
+    watching.signal("INT");
+    let ran = watching.end();
+    let (page, change) = ran.stdout.split_once('\n').unwrap();
+    assert!(page.ends_with(&format!(" UTC {}", field.url(HOST, "/rules.pdf"))), "{ran:?}");
+    assert_eq!(change, "  its bytes have changed; there is no line of text to show it\n", "{ran:?}");
+}
+
+#[test]
 fn a_page_that_has_not_changed_is_not_sent_again() {
     let board = Board::default();
     let field = Field::new(Site::new().host(Host::new(HOST).made("/", board.tagged())));

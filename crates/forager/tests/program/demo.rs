@@ -1,5 +1,7 @@
 //! `forager demo`: what it shows, and that it ends.
 
+use std::collections::BTreeMap;
+
 use crate::common::{Queue, run_command};
 
 const HOSTS: [&str; 6] = ["flaky.demo", "news.demo", "shop.demo", "slow.demo", "trap.demo", "ured.demo"];
@@ -110,4 +112,34 @@ fn check_politeness(polite: &str) {
         (number(verdict, " fetches, 0 not as agreed"), number(verdict, " requests, 0 not as agreed"));
     assert!((ours - theirs).abs() < 0.5, "{verdict}");
     assert!(!polite.contains("NOT AS AGREED"), "{polite}");
+}
+
+/// What was read of the pages that had changed, by the paths of those.
+fn changed(more: &[&str]) -> BTreeMap<String, String> {
+    let folder = Queue::nowhere();
+    let ran = run_command(&mut folder.command(&[&["demo", "--days", "1"], more].concat()), "");
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let (_, rest) = ran.stdout.split_once(SECTIONS[2]).unwrap();
+    let (changes, _) = rest.split_once(SECTIONS[3]).unwrap();
+    let lines: Vec<&str> = changes.lines().filter(|line| line.contains(" ured.demo:")).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.starts_with("  Mon ")), "one day: {changes}");
+    let told = lines.iter().map(|line| {
+        let (page, text) = line.split_once(" ured.demo:").unwrap().1.split_once(": ").unwrap();
+        (page.split_once('/').unwrap().1.to_owned(), text.to_owned())
+    });
+    told.collect()
+}
+
+#[test]
+fn another_seed_makes_another_web_and_the_same_seed_the_same() {
+    let [seven, again, eight] = ["7", "7", "8"].map(|seed| changed(&["--seed", seed]));
+    let in_both = |other: &BTreeMap<String, String>| {
+        let pairs = seven.iter().filter_map(|(page, text)| Some((text.clone(), other.get(page)?.clone())));
+        pairs.collect::<Vec<_>>()
+    };
+    assert!(in_both(&again).iter().all(|(one, other)| one == other), "{seven:?}, {again:?}");
+    assert!(
+        seven != eight && in_both(&eight).iter().all(|(one, other)| one != other),
+        "{seven:?}, {eight:?}"
+    );
 }

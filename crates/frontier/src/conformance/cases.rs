@@ -249,6 +249,7 @@ macro_rules! conformance_suite {
                 a_fetch_limit_is_kept_by_workers_at_the_same_time,
                 robots_close_a_host_until_they_expire,
                 a_host_that_fails_is_left_alone_longer_each_time,
+                failures_that_were_under_way_together_are_one_in_a_row,
                 a_success_that_was_under_way_does_not_end_the_pause,
                 a_page_that_fails_is_not_the_fault_of_its_host,
                 a_host_that_is_not_known_yet_can_be_set,
@@ -378,7 +379,7 @@ macro_rules! conformance_suite {
                 a_list_waits_for_what_is_disabled,
                 a_list_goes_with_its_seed_profile_or_collection,
                 another_seed_takes_over_a_list,
-                a_redirect_inherits_as_a_link_and_a_list_does_not,
+                a_redirect_inherits_as_a_link_and_a_list_is_worth_what_it_lists,
             }
 
             $crate::conformance_cases! { $new_place, versions,

@@ -253,11 +253,15 @@ pub async fn another_seed_takes_over_a_list(world: World) {
 }
 
 /// In the order `hierarchy`; the others have rules of their own.
-pub async fn a_redirect_inherits_as_a_link_and_a_list_does_not(mut world: World) {
+pub async fn a_redirect_inherits_as_a_link_and_a_list_is_worth_what_it_lists(mut world: World) {
     world.harvest("c", Order::Hierarchy, HOME).await;
     world.start_seed(HOME).await;
     found(&mut world, HOME, How::Redirect, "https://a.example/x").await;
-    found(&mut world, HOME, How::Listing, "https://a.example/sitemap.xml").await;
+    found(&mut world, HOME, How::Listing, LIST).await;
+    found(&mut world, LIST, How::Listing, "https://cdn.example/part.xml").await;
+    found(&mut world, LIST, How::Sitemap, "https://a.example/y").await;
     assert_eq!(world.priority("c", "https://a.example/x").await, 800);
-    assert_eq!(world.priority("c", "https://a.example/sitemap.xml").await, 100);
+    for url in [LIST, "https://cdn.example/part.xml", "https://a.example/y"] {
+        assert_eq!(world.priority("c", url).await, 500, "{url}");
+    }
 }

@@ -232,6 +232,23 @@ pub async fn a_host_that_fails_is_left_alone_longer_each_time(world: World) {
     assert!((30_000..=36_000).contains(&waits), "the next row starts over: {waits}");
 }
 
+pub async fn failures_that_were_under_way_together_are_one_in_a_row(world: World) {
+    let mut world = pages(world, 5).await;
+    for (failures, wait) in [(1, 30_000), (2, 60_000)] {
+        let leased = world.lease(2).await;
+        assert_eq!(leased.len(), 2);
+        for leased in leased {
+            world.complete(answered(leased.token, 503)).await;
+            let host = world.host("x.example").await;
+            let waits = host.opens.unwrap().millisecond() - world.moment().millisecond();
+            assert_eq!(host.failures, failures);
+            assert!((wait..=wait * 6 / 5).contains(&waits), "{waits} ms after {failures} in a row");
+        }
+        let opens = world.host("x.example").await.opens.unwrap();
+        world.pass_until(opens);
+    }
+}
+
 pub async fn a_success_that_was_under_way_does_not_end_the_pause(world: World) {
     let mut world = pages(world, 3).await;
     let leased = world.lease(2).await;

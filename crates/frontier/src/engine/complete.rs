@@ -89,7 +89,7 @@ impl<'c> Done<'c, '_> {
         words: &mut Words<Rule<'c>>,
     ) -> Result<Completed> {
         tx.end_lease(lease.token);
-        self.charge_host(tx, &standing, lease.token);
+        self.charge_host(tx, &standing, lease);
         self.log(tx, &standing, url);
         let before = record.clone();
         let presence = self.presence(&before);
@@ -207,13 +207,13 @@ impl<'c> Done<'c, '_> {
     }
 
     /// A host that had enough, or cannot be reached, is left alone for a while.
-    fn charge_host<T: Tx>(&self, tx: &mut T, standing: &Standing, token: Token) {
+    fn charge_host<T: Tx>(&self, tx: &mut T, standing: &Standing, lease: Lease) {
         let (_, id) = tx.queue_parts(standing.queue);
         let politeness = tx.settings().politeness;
         let mut host: Host = tx.host(id).clone();
         if self.result == FetchResult::Forbidden {
             // It was open when this was handed out, and nothing was asked of it since.
-            if host.last_lease == Some(token) {
+            if host.last_lease == Some(lease.token) {
                 host.next_allowed = host.next_allowed.min(self.now);
                 tx.set_host(id, host);
             }
@@ -227,7 +227,7 @@ impl<'c> Done<'c, '_> {
         if self.result.is_by_host() {
             let asked = self.report.retry_after.map_or(0, |asked| to_millis(asked.min(LONGEST_PAUSE)));
             let asked = self.now.after_millis(asked);
-            back_off(&mut host, tx.host_key(id).0, &politeness, (asked, self.now));
+            back_off(&mut host, tx.host_key(id).0, &politeness, (asked, lease.from, self.now));
         } else {
             host.failures = 0;
         }
@@ -249,14 +249,16 @@ impl<'c> Done<'c, '_> {
 pub(super) const LONGEST_PAUSE: Interval = forager_core::sentinel::schedule::LONGEST;
 
 /// Leaves a host alone that has failed or refused: twice as long each time in a row, and at least until it asked for, as far
-/// as anybody may ask. Says until when that is.
+/// as anybody may ask. Says until when that is. What was sent before the host was last left alone failed along with what
+/// it was left alone for, and not once more.
 pub(super) fn back_off(
     host: &mut Host,
     key: &str,
     politeness: &Politeness,
-    (asked, now): (Moment, Moment),
+    (asked, sent, now): (Moment, Moment, Moment),
 ) -> Moment {
-    host.failures = host.failures.saturating_add(1);
+    let is_another = host.failures == 0 || sent >= host.back_off_until;
+    host.failures = host.failures.saturating_add(is_another.into());
     let millis = to_millis(politeness.back_off.doubled(host.failures - 1, politeness.max_back_off));
     let jitter = draw(key, host.fetched, millis / 5);
     let until = now.after_millis(millis + jitter).max(asked.min(now.after(LONGEST_PAUSE)));

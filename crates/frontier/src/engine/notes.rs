@@ -60,7 +60,7 @@ fn leave_alone<T: Tx>(tx: &mut T, id: HostId, fetch: &FetchRow, now: Moment) -> 
     let politeness = tx.settings().politeness;
     let back_off_until = fetch.back_off_until.map(|asked| {
         let mut host = tx.host(id).clone();
-        let until = back_off(&mut host, tx.host_key(id).0, &politeness, (asked, now));
+        let until = back_off(&mut host, tx.host_key(id).0, &politeness, (asked, fetch.started, now));
         tx.set_host(id, host);
         until
     });

@@ -34,7 +34,8 @@ pub(super) struct Sighting<'a> {
 /// The priority by how a page was found.
 pub(super) fn by_hierarchy(sighting: Sighting<'_>) -> Priority {
     let found = match sighting.link.how {
-        How::Sitemap => Found::Sitemap,
+        // What lists pages goes before them: it is worth what they are.
+        How::Sitemap | How::Listing => Found::Sitemap,
         How::Link | How::Redirect => {
             let on_domain = |source: &&Source| source.identity.domain() == sighting.identity.domain();
             let source = sighting.source.filter(on_domain);
@@ -44,7 +45,7 @@ pub(super) fn by_hierarchy(sighting: Sighting<'_>) -> Priority {
                     && source.is_some_and(|source| source.identity.is_homepage()),
             }
         }
-        How::Seed | How::Other | How::Listing => Found::Otherwise,
+        How::Seed | How::Other => Found::Otherwise,
     };
     hierarchy::priority(sighting.identity.is_homepage(), found)
 }

@@ -1,0 +1,106 @@
+//! Lists of pages: how many are read at a time, and which others they may lead to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use forager_core::url::{FetchUrl, IdentityOptions};
+use forager_frontier::Frontier;
+use forager_frontier::entry::How;
+use forager_frontier::verbs::{Action, Leased, Link};
+use jiff::Timestamp;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::Result;
+use crate::reading::{MOST_SKIPPED, Reading};
+use crate::robots;
+use crate::told::Found;
+
+/// How many are read, and not yet taken in by the queue, at a time: each may come to a hundred megabytes and more when it is
+/// unpacked.
+const AT_A_TIME: usize = 2;
+/// How many sites are asked whether they vouch for what one list names.
+const MOST_SITES: usize = 100;
+/// Why a list is not followed.
+const ELSEWHERE: &str =
+    "a sitemap may lead to sitemaps of its own host only, or to those that the robots.txt there vouches for";
+
+/// What the lists of a crawl have in common.
+pub(crate) struct Listings {
+    places: Arc<Semaphore>,
+    product_token: String,
+}
+
+impl Listings {
+    pub(crate) fn new(product_token: String) -> Self {
+        Self { places: Arc::new(Semaphore::new(AT_A_TIME)), product_token }
+    }
+
+    /// A place for a list, until the queue has it.
+    pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        // They are never closed.
+        self.places.clone().acquire_owned().await.ok()
+    }
+
+    /// Leaves out the lists elsewhere that a list names, or has moved to: otherwise it could lead a crawl out of its scope, to
+    /// any host, and each list there further still. What robots.txt names may be anywhere, and be moved once to anywhere.
+    pub(crate) async fn keep_near(
+        &self,
+        frontier: &dyn Frontier,
+        (url, leased): (&FetchUrl, &Leased),
+        reading: &mut Reading,
+        now: Timestamp,
+    ) -> Result<()> {
+        let is_far = |link: &Link| link.how == How::Listing && !share_domain(url, &link.url);
+        if !reading.links.iter().any(is_far)
+            || (reading.redirect.is_some() && !is_of_a_list(frontier, leased, now).await?)
+        {
+            return Ok(());
+        }
+        let mut sites = HashMap::new();
+        let mut near = Vec::with_capacity(reading.links.len());
+        for link in std::mem::take(&mut reading.links) {
+            if !is_far(&link) || self.is_vouched_for(frontier, (url, &link.url), &mut sites).await? {
+                near.push(link);
+            } else if reading.skipped.len() < MOST_SKIPPED {
+                reading.skipped.push(Found::new(link.url, Action::Ignored, ELSEWHERE));
+            }
+        }
+        reading.links = near;
+        Ok(())
+    }
+
+    /// Whether the robots.txt of where a list is, as far as it is known, names that list or the one that leads to it.
+    async fn is_vouched_for(
+        &self,
+        frontier: &dyn Frontier,
+        (from, to): (&FetchUrl, &str),
+        sites: &mut HashMap<String, Vec<FetchUrl>>,
+    ) -> Result<bool> {
+        let Ok(to) = FetchUrl::parse(to) else { return Ok(false) };
+        let origin = robots::origin(&to);
+        if !sites.contains_key(&origin) {
+            if sites.len() >= MOST_SITES {
+                return Ok(false);
+            }
+            sites.insert(origin.clone(), robots::named(frontier, &to, &self.product_token).await?);
+        }
+        Ok(sites[&origin].iter().any(|named| *named == to || named == from))
+    }
+}
+
+/// Whether two URLs are of one host, apart from a leading `www.`.
+fn share_domain(url: &FetchUrl, other: &str) -> bool {
+    let options = IdentityOptions::default();
+    let domain = |url: &FetchUrl| url.identity(&options).domain().to_owned();
+    FetchUrl::parse(other)
+        .is_ok_and(|other| other.host_key() == url.host_key() || domain(&other) == domain(url))
+}
+
+/// Whether a list was found on another one, which named it or has moved there.
+async fn is_of_a_list(frontier: &dyn Frontier, leased: &Leased, now: Timestamp) -> Result<bool> {
+    let Leased { collection, url, .. } = leased;
+    let entry = frontier.entry(collection, None, url, now).await?;
+    let Some(source) = entry.and_then(|entry| entry.source) else { return Ok(false) };
+    let source = frontier.entry(collection, None, &source, now).await?;
+    Ok(source.is_some_and(|source| source.record.origin.how == How::Listing))
+}
