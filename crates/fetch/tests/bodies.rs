@@ -5,6 +5,7 @@
 mod servers;
 
 use std::io::Write;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -219,4 +220,25 @@ async fn a_compressed_body_is_cut_off_at_the_wire_limit_too() {
     let page = get_with(&limited(|limits| limits.wire_bytes = 100_000), address).await.unwrap();
     assert_eq!(page.cut_off, Some(CutOff::WireLimit));
     assert!(!page.body.is_empty() && noise.starts_with(&page.body));
+}
+
+/// However many requests allow for more than usual. Who waits for room is not late for that.
+#[tokio::test]
+async fn two_bodies_at_a_time_are_longer_than_usual() {
+    const WHOLE: Duration = Duration::from_secs(2);
+    let http = limited(|limits| (limits.body_bytes, limits.whole) = (1000, WHOLE));
+    let address = says(answer("", &vec![b'x'; 300_000])).await;
+    let large = || {
+        let (http, mut request) = (http.clone(), request(&format!("http://{address}/")));
+        request.body_bytes = Some(1_000_000);
+        async move { http.get(&request).await.unwrap() }
+    };
+    let first = tokio::join!(large(), large());
+    let third = tokio::spawn(large());
+    tokio::time::sleep(WHOLE + Duration::from_millis(500)).await;
+    assert!(!third.is_finished(), "the first two are still kept");
+    assert_eq!(get_with(&http, address).await.unwrap().body.len(), 1000, "what is not longer needs no room");
+    drop(first);
+    let third = third.await.unwrap();
+    assert_eq!((third.body.len(), third.cut_off), (300_000, None));
 }

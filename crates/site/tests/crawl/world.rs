@@ -148,7 +148,8 @@ fn settings() -> Settings {
 /// Proves politeness once more, from the log that the crawler itself has kept.
 pub(crate) async fn audit(frontier: &Embedded) -> Audit {
     let files = |key: &str| frontier.noted(&[key.to_owned()]).now_or_never()?.ok()?.pop()?;
-    let mut auditor = Auditor::new(&CrawlConfig::default().product_token, &files);
+    let name = CrawlConfig::default().product_token;
+    let mut auditor = Auditor::new(&name, &files);
     frontier.fetches(0, 100_000).await.unwrap().into_iter().for_each(|row| auditor.fetch(row));
     auditor.finish()
 }
