@@ -3,11 +3,16 @@
 //! The queue is asked now and then, since a server that is said not to be ready has no calls by which it could find out
 //! that it is again.
 
+use std::future::pending;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use forager_frontier::Result;
+use tokio::spawn;
 use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
@@ -56,13 +61,20 @@ impl Readiness {
 
     /// Why the queue does not answer; none if it does.
     async fn problem(&self) -> Option<String> {
-        match timeout(PATIENCE, self.shared.frontier.catalog()).await {
-            Ok(Ok(_)) => None,
-            Ok(Err(error)) => {
-                self.shared.learn(&error);
-                Some(format!("not ready until the queue answers: {error}"))
-            }
+        match timeout(PATIENCE, self.ask()).await {
+            Ok(Ok(())) => None,
+            // The server ends by that, and says so itself.
+            Ok(Err(error)) if self.shared.learn(&error) => pending().await,
+            Ok(Err(error)) => Some(format!("not ready until the queue answers: {error}")),
             Err(_) => Some("not ready until the queue answers".to_owned()),
         }
+    }
+
+    /// Asks the queue on another thread, if there is one: one in a folder keeps the thread until it has answered, and
+    /// whether the server is to stop is looked for on this one.
+    async fn ask(&self) -> Result<()> {
+        let frontier = self.shared.frontier.clone();
+        let asked = AbortOnDropHandle::new(spawn(async move { frontier.catalog().await.map(drop) }));
+        asked.await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
     }
 }
