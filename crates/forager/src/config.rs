@@ -117,7 +117,8 @@ impl Loaded {
             layers.add_file(path, &text)?;
         }
         layers.add_environment(std::env::vars_os())?;
-        let config = layers.config()?;
+        let mut config = layers.config()?;
+        config.store.url_origin = layers.origin("store.url").unwrap_or_default();
         check::check(&config, &layers)?;
         Ok(Self { config, file, layers })
     }

@@ -18,6 +18,9 @@ pub(crate) struct StoreConfig {
     pub(crate) durability: Durability,
     /// The database that the queue is in; the folder counts where there is none.
     pub(crate) url: Option<DatabaseUrl>,
+    /// Where the address of the database was written, for people.
+    #[serde(skip)]
+    pub(crate) url_origin: String,
     pub(crate) postgres: PostgresConfig,
 }
 
@@ -27,6 +30,7 @@ impl Default for StoreConfig {
             data: "forager-data".into(),
             durability: Durability::default(),
             url: None,
+            url_origin: String::new(),
             postgres: PostgresConfig::default(),
         }
     }

@@ -20,7 +20,7 @@ pub(crate) enum Place {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Database {
     pub(crate) url: DatabaseUrl,
-    named_by: &'static str,
+    named_by: String,
 }
 
 impl fmt::Display for Database {
@@ -56,8 +56,7 @@ impl Place {
     fn configured(config: &Config) -> Self {
         match &config.store.url {
             Some(url) => {
-                let named_by = "store.url, which \"forager config show\" tells the origin of";
-                Self::Database(Database { url: url.clone(), named_by })
+                Self::Database(Database { url: url.clone(), named_by: config.store.url_origin.clone() })
             }
             None => Self::Folder(config.store.data.clone()),
         }
@@ -77,7 +76,7 @@ fn choose(
             )
         }
         (Some(path), None) => Ok(Some(Place::Folder(path))),
-        (None, Some(url)) => Ok(Some(Place::Database(Database { url, named_by }))),
+        (None, Some(url)) => Ok(Some(Place::Database(Database { url, named_by: named_by.to_owned() }))),
         (None, None) => Ok(None),
     }
 }

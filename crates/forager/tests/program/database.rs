@@ -4,6 +4,7 @@ use crate::common;
 use crate::common::{NOW, Queue, run_command};
 use crate::server::Schema;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// A schema with a history, settings of a host, and entries in several states.
 fn rich() -> Schema {
@@ -106,6 +107,20 @@ fn what_cannot_be_used_is_told_and_no_password_ever() {
         assert!(ran.stderr.contains(want), "{name}: {}", ran.stderr);
         let shown = name != "a wrong parameter" && format!("{}{}", ran.stdout, ran.stderr).contains("s3cret");
         assert!(!shown, "{name}: {}", ran.stderr);
+    }
+    let folder = TempDir::new().unwrap();
+    let written = "postgres://ann:s3cret@127.0.0.1:1/crawl";
+    std::fs::write(folder.path().join("forager.toml"), format!("[store]\nurl = \"{written}\"\n")).unwrap();
+    let mut by_variable = common::forager();
+    by_variable.env("DATABASE_URL", written);
+    let mut by_file = common::forager();
+    by_file.current_dir(folder.path());
+    for (mut command, want) in
+        [(by_variable, "(named by environment DATABASE_URL)"), (by_file, "(named by forager.toml:2)")]
+    {
+        let ran = run_command(command.args(["queue", "stats"]), "");
+        assert!(ran.status == 2 && ran.stderr.contains(want), "{want}: {ran:?}");
+        assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
     }
     let url = secret(&made);
     for args in [&["config", "show"][..], &["queue", "stats", "--help"]] {
