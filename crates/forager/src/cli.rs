@@ -180,7 +180,7 @@ impl Now {
 }
 
 /// The time that the queue is asked at.
-#[derive(Debug, Args)]
+#[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct QueueNow {
     /// The time that counts as now, such as 2024-06-15T08:00:00Z [default: the present]
     #[arg(long = "now", value_name = "TIME", value_parser = kept_instant, allow_hyphen_values = true)]
@@ -188,7 +188,7 @@ pub(crate) struct QueueNow {
 }
 
 impl QueueNow {
-    /// The given time, or the clock's; read once for a whole run.
+    /// The given time, or the clock's.
     pub(crate) fn get(&self) -> Timestamp {
         self.time.unwrap_or_else(Timestamp::now)
     }

@@ -15,7 +15,7 @@ use forager_core::time::Interval;
 use forager_frontier::{Durability, Embedded, Error, Frontier, Memory, Options, Postgres, PostgresOptions};
 use jiff::Timestamp;
 
-use crate::cli::{QueuePlace, StoreArgs};
+use crate::cli::{QueueNow, QueuePlace, StoreArgs};
 use crate::config::{self, Config};
 use crate::exit::NotBegun;
 use crate::{output, runtime};
@@ -89,7 +89,7 @@ impl Queue {
 pub(crate) struct Store {
     pub(crate) queue: Queue,
     pub(crate) frontier: Arc<dyn Frontier>,
-    pub(crate) now: Timestamp,
+    now: QueueNow,
 }
 
 impl Store {
@@ -107,7 +107,12 @@ impl Store {
             );
         }
         let queue = runtime::wait(Queue::open(&args.place, &config))??;
-        Ok(Self { frontier: queue.frontier(), queue, now: args.now.get() })
+        Ok(Self { frontier: queue.frontier(), queue, now: args.now })
+    }
+
+    /// The time that counts as now. Unless the command names one it goes on: lines may be read for days.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.get()
     }
 
     /// Leaves the queue.

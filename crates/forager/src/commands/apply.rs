@@ -27,7 +27,7 @@ pub(super) fn run(args: &ApplyArgs) -> anyhow::Result<Outcome> {
         let changes = difference(&config, catalog.rows(), args.prune);
         if !args.dry_run {
             ask_before_removing(store, &changes, args.yes)?;
-            store::ask(store.frontier.configure(&changes, store.now))?;
+            store::ask(store.frontier.configure(&changes, store.now()))?;
         }
         Ok(changes)
     })?;

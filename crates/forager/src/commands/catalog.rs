@@ -140,7 +140,7 @@ fn change(
 ) -> anyhow::Result<Outcome> {
     let changes = store::with(args, missing, |store| {
         let changes = decide(store)?;
-        store::ask(store.frontier.configure(&changes, store.now))?;
+        store::ask(store.frontier.configure(&changes, store.now()))?;
         Ok(changes)
     })?;
     print_changes(args, &changes)?;
@@ -174,7 +174,7 @@ fn start(args: &StoreArgs, names: &[String], target: impl Fn(String) -> Target) 
             other => other,
         };
         let targets: Vec<Target> = targets.into_iter().map(stored).collect();
-        store::ask(store.frontier.start(&targets, store.now))
+        store::ask(store.frontier.start(&targets, store.now()))
     })?;
     let mut output = Output::new(args.format(), STARTED_COLUMNS);
     started.iter().try_for_each(|row| output.row(row))?;
@@ -186,7 +186,7 @@ fn start(args: &StoreArgs, names: &[String], target: impl Fn(String) -> Target) 
 pub(super) fn ask_before_removing(store: &Store, changes: &[Change], yes: bool) -> anyhow::Result<()> {
     for change in changes {
         let Change::RemoveCollection(id) = change else { continue };
-        let entries: u64 = store::ask(store.frontier.stats(Some(id), store.now))?.iter().map(entries).sum();
+        let entries: u64 = store::ask(store.frontier.stats(Some(id), store.now()))?.iter().map(entries).sum();
         if entries > 0 && !yes {
             let entries = counted(entries, "entry", "entries");
             bail!("collection {id:?} has {entries}, which would go with it; say --yes to remove it");
@@ -288,7 +288,7 @@ fn show<T: Serialize>(
 
 fn show_collections(args: &StoreArgs, names: Option<&[String]>) -> anyhow::Result<Outcome> {
     let (catalog, stats) = store::with(args, Missing::Refuse, |store| {
-        Ok((store::ask(store.frontier.catalog())?, store::ask(store.frontier.stats(None, store.now))?))
+        Ok((store::ask(store.frontier.catalog())?, store::ask(store.frontier.stats(None, store.now()))?))
     })?;
     let rows = catalog.rows();
     let views: Vec<_> = rows.collections.iter().map(|row| CollectionView::new(row, rows, &stats)).collect();

@@ -54,7 +54,7 @@ fn discover(store: &Store, found: &mut [Found], told: &mut Told<'_>) -> anyhow::
         catalog.require_collection(&page.collection)?; // it would be ignored, and is most often a slip
     }
     let pages: Vec<Page> = found.iter_mut().map(|found| mem::take(&mut found.page)).collect();
-    let mut answers = store::ask(store.frontier.discover(&pages, store.now))?.into_iter();
+    let mut answers = store::ask(store.frontier.discover(&pages, store.now()))?.into_iter();
     for (line, (page, Found { slips, .. })) in pages.iter().zip(found).enumerate() {
         let mut slips = slips.iter().peekable();
         for (index, (link, discovery)) in page.links.iter().zip(&mut answers).enumerate() {

@@ -25,10 +25,10 @@ pub(super) fn run(ExplainArgs { entry: args }: &ExplainArgs) -> anyhow::Result<O
     let (collection, explained, now) = store::with(&args.store, Missing::Refuse, |store| {
         let collection = collection_or_only(store, args.collection.as_deref())?;
         let key = wanted_key(store, args.key.as_deref(), Some(&collection))?;
-        let explanation =
-            store::ask(store.frontier.explain(&collection, key.as_deref(), &args.url, store.now))?;
+        let now = store.now();
+        let explanation = store::ask(store.frontier.explain(&collection, key.as_deref(), &args.url, now))?;
         let explained = with_robots(store, explanation, &token)?;
-        Ok((collection, explained, Moment::of(store.now)))
+        Ok((collection, explained, Moment::of(now)))
     })?;
     let mut output = Output::new(args.store.format(), &[]);
     if output.is_for_people() {

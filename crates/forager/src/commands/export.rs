@@ -95,7 +95,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         if let (Some(name), []) = (&args.collection, &*wanted) {
             bail!("there is no collection {name:?}");
         }
-        let stats = store::ask(store.frontier.stats(args.collection.as_deref(), store.now))?;
+        let stats = store::ask(store.frontier.stats(args.collection.as_deref(), store.now()))?;
         if args.file.is_some() {
             progress::start_counting(stats.iter().map(entries).sum());
         }
@@ -134,7 +134,7 @@ fn headers(
     let seeds = seeds(catalog, is_own);
     let told = seeds.iter().map(|seed| seed.url.clone()).collect();
     let (mut seeds, mut hosts) = (seeds.into_iter().peekable(), hosts(store, &spec.id)?.into_iter());
-    let tally = store::ask(store.frontier.stats(Some(&spec.id), store.now))?.pop().map(|stats| stats.tally);
+    let tally = store::ask(store.frontier.stats(Some(&spec.id), store.now()))?.pop().map(|stats| stats.tally);
     let mut header = Header { profiles: profiles?, tally: tally.unwrap_or_default(), ..Header::empty(spec) };
     loop {
         header.seeds = some_of(&mut seeds);
@@ -172,9 +172,9 @@ fn seeds(catalog: &Catalog, is_own: impl Fn(&str) -> bool) -> Vec<Seed> {
 fn hosts(store: &Store, collection: &str) -> anyhow::Result<Vec<HostHeader>> {
     let mut filter =
         HostFilter { collection: Some(collection.to_owned()), limit: HOST_PAGE, ..HostFilter::default() };
-    let mut hosts = Vec::new();
+    let (mut hosts, now) = (Vec::new(), store.now());
     loop {
-        let page = store::ask(store.frontier.hosts(&filter, store.now))?;
+        let page = store::ask(store.frontier.hosts(&filter, now))?;
         filter.skip += page.len();
         let is_last = page.len() < HOST_PAGE;
         let is_any =
@@ -200,8 +200,9 @@ fn images(
     target: &mut Target,
 ) -> anyhow::Result<u64> {
     let (mut after, mut count, mut kept) = (None, 0, kept::Written::default());
+    let now = store.now();
     loop {
-        let page = store::ask(store.frontier.export(&spec.id, after, PAGE, store.now))?;
+        let page = store::ask(store.frontier.export(&spec.id, after, PAGE, now))?;
         let seeds = page.iter().filter_map(|image| image.seed.as_ref());
         let untold: Vec<Seed> = seeds
             .filter(|url| told.insert((*url).clone()))

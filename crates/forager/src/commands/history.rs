@@ -210,7 +210,7 @@ impl Waiting {
     /// Writes what waits.
     pub(super) fn write(&mut self, store: &Store) -> anyhow::Result<()> {
         self.bytes = 0;
-        store::ask(store.frontier.append(&mem::take(&mut self.rows), store.now))
+        store::ask(store.frontier.append(&mem::take(&mut self.rows), store.now()))
     }
 }
 

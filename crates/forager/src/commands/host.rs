@@ -21,9 +21,9 @@ const ROBOTS_HOLD: Interval = Interval::hours(24);
 pub(super) fn set(args: &HostSetArgs) -> anyhow::Result<Outcome> {
     let key = key_of(&args.host, args.collection.is_some())?;
     let hosts = store::with(&args.store, Missing::Refuse, |store| {
-        let (collection, sets) = (args.collection.clone(), sets(args, store.now));
+        let (collection, sets) = (args.collection.clone(), sets(args, store.now()));
         let change = HostChange { key: key.clone(), collection, sets, only_known: false };
-        store::ask(store.frontier.set_hosts(&[change], store.now))
+        store::ask(store.frontier.set_hosts(&[change], store.now()))
     })?;
     let mut output = Output::new(args.store.format(), &[]);
     let is_for_people = output.is_for_people();
@@ -57,7 +57,7 @@ pub(super) fn wanted_key(
         store::ask(store.frontier.catalog())?.require_collection(name)?.spec.kind == Kind::Plain
     } else {
         let filter = HostFilter { key: Some(host.to_owned()), limit: 1, ..HostFilter::default() };
-        !store::ask(store.frontier.hosts(&filter, store.now))?.is_empty()
+        !store::ask(store.frontier.hosts(&filter, store.now()))?.is_empty()
     };
     Ok(Some(if is_as_written { host.to_owned() } else { canonical }))
 }

@@ -247,7 +247,7 @@ impl<'a> Import<'a> {
         let rehearsed = lazy.rehearse(|memory, now| make(memory, &waiting, &id, now).map(drop));
         let made = rehearsed.and_then(|()| {
             let store = lazy.get()?;
-            make(&*store.frontier, &waiting, &id, store.now)
+            make(&*store.frontier, &waiting, &id, store.now())
         });
         let changes = match made {
             Ok(changes) => changes,
@@ -371,7 +371,7 @@ impl<'a> Import<'a> {
             self.seen.insert(hash(&id, &image.url));
         }
         let store = lazy.get()?;
-        let new = store::ask(store.frontier.import(&id, &images, store.now))?;
+        let new = store::ask(store.frontier.import(&id, &images, store.now()))?;
         let added = new.iter().filter(|&&is_new| is_new).count() as u64;
         self.has_begun = true;
         self.added += added;
@@ -387,7 +387,7 @@ impl<'a> Import<'a> {
                 let id = &images[0].0;
                 let images: Vec<Image> = images.iter().map(|(_, image)| image.clone()).collect();
                 let store = lazy.get()?;
-                store::ask(store.frontier.import(id, &images, store.now))?;
+                store::ask(store.frontier.import(id, &images, store.now()))?;
             }
         }
         Ok(())

@@ -64,7 +64,7 @@ fn create(args: &JobCreateArgs) -> anyhow::Result<Outcome> {
     let view = store::with(&args.store, Missing::Create, |store| {
         let catalog = store::ask(store.frontier.catalog())?;
         let job = new_job(args, &catalog)?;
-        store::ask(store.frontier.start_job(&job, store.now))
+        store::ask(store.frontier.start_job(&job, store.now()))
     })?;
     show(&args.store, &view)
 }
@@ -123,11 +123,11 @@ fn pages(args: &JobPagesArgs) -> anyhow::Result<Outcome> {
     let mut best = Top::new(args.limit.unwrap_or(usize::MAX));
     store::with(&args.store, Missing::Refuse, |store| {
         let Stats { queued, in_flight, done, failed, .. } = find(store, &args.name)?.progress;
-        let total = queued + in_flight + done + failed;
+        let (total, now) = (queued + in_flight + done + failed, store.now());
         let mut filter =
             ListFilter { collection: Some(args.name.clone()), limit: AT_A_TIME, ..ListFilter::default() };
         loop {
-            let listed = store::ask(store.frontier.list(&filter, store.now))?;
+            let listed = store::ask(store.frontier.list(&filter, now))?;
             for entry in listed.entries {
                 let created = entry.record.origin.created;
                 let place = ClaimOrder::new(entry.priority, created, u64::from(entry.id.0));
@@ -148,17 +148,17 @@ fn pages(args: &JobPagesArgs) -> anyhow::Result<Outcome> {
 }
 
 fn find(store: &Store, name: &str) -> anyhow::Result<JobView> {
-    let jobs = store::ask(store.frontier.jobs(store.now))?;
+    let jobs = store::ask(store.frontier.jobs(store.now()))?;
     jobs.into_iter().find(|job| job.id == name).ok_or_else(|| anyhow!("there is no job {name:?}"))
 }
 
 fn jobs(args: &StoreArgs) -> anyhow::Result<Vec<JobView>> {
-    store::with(args, Missing::Refuse, |store| store::ask(store.frontier.jobs(store.now)))
+    store::with(args, Missing::Refuse, |store| store::ask(store.frontier.jobs(store.now())))
 }
 
 fn steer(args: &JobArgs, steer: Steer) -> anyhow::Result<Outcome> {
     let view = store::with(&args.store, Missing::Refuse, |store| {
-        store::ask(store.frontier.steer_job(&args.name, steer, store.now))
+        store::ask(store.frontier.steer_job(&args.name, steer, store.now()))
     })?;
     show(&args.store, &view)
 }

@@ -194,7 +194,7 @@ impl Waiting {
         let new = notes.into_iter().zip(known).filter(|(_, known)| known.is_none());
         let new: Vec<Note> = new.map(|((key, value), _)| Note::Keep(key, Some(value))).collect();
         if !new.is_empty() {
-            store::ask(store.frontier.note(&new, store.now))?;
+            store::ask(store.frontier.note(&new, store.now()))?;
         }
         Ok(())
     }

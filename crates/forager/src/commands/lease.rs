@@ -173,7 +173,7 @@ pub(super) fn complete(args: &CompleteArgs) -> anyhow::Result<Outcome> {
             |_| false,
             |reports, told| {
                 let store = lazy.get()?;
-                let completed = store::ask(store.frontier.complete(reports, store.now))?;
+                let completed = store::ask(store.frontier.complete(reports, store.now()))?;
                 for (index, row) in completed.iter().enumerate() {
                     if row.outcome == verbs::Outcome::Refused {
                         let problem = format_args!("{}: {}", row.token, row.rule);
@@ -209,7 +209,7 @@ fn read(line: &Line<'_>) -> Result<Report, BadLine> {
 pub(super) fn extend(args: &ExtendArgs) -> anyhow::Result<Outcome> {
     let tokens = tokens(&args.leases.tokens);
     let changes = store::with(&args.store, Missing::Refuse, |store| {
-        store::ask(store.frontier.extend(&tokens, args.hold, store.now))
+        store::ask(store.frontier.extend(&tokens, args.hold, store.now()))
     })?;
     print_changes(&args.store, &changes)
 }
@@ -217,7 +217,7 @@ pub(super) fn extend(args: &ExtendArgs) -> anyhow::Result<Outcome> {
 pub(super) fn release(args: &ReleaseArgs) -> anyhow::Result<Outcome> {
     let tokens = tokens(&args.leases.tokens);
     let changes = store::with(&args.store, Missing::Refuse, |store| {
-        store::ask(store.frontier.release(&tokens, store.now))
+        store::ask(store.frontier.release(&tokens, store.now()))
     })?;
     print_changes(&args.store, &changes)
 }

@@ -53,7 +53,7 @@ pub(super) fn run(command: &QueueCommand) -> anyhow::Result<Outcome> {
         QueueCommand::Hosts(args) => hosts(args),
         QueueCommand::Stats { collection, store } => {
             let stats = store::with(store, Missing::Refuse, |store| {
-                store::ask(store.frontier.stats(collection.as_deref(), store.now))
+                store::ask(store.frontier.stats(collection.as_deref(), store.now()))
             })?;
             let mut output = Output::new(store.format(), STATS_COLUMNS);
             stats.iter().try_for_each(|row| output.row(row))?;
@@ -76,9 +76,10 @@ fn list(args: &QueueListArgs) -> anyhow::Result<Outcome> {
     };
     store::with(&args.store, Missing::Refuse, |store| {
         filter.host = wanted_key(store, args.host.as_deref(), args.collection.as_deref())?;
+        let now = store.now();
         while left > 0 {
             filter.limit = left.min(PAGE);
-            let page = store::ask(store.frontier.list(&filter, store.now))?;
+            let page = store::ask(store.frontier.list(&filter, now))?;
             for entry in &page.entries {
                 output.row(&brief(entry)?)?;
             }
@@ -109,7 +110,7 @@ fn show(args: &EntryArgs) -> anyhow::Result<Outcome> {
         if key.is_none() {
             tell_others(store, &collection, &args.url)?;
         }
-        match store::ask(store.frontier.entry(&collection, key.as_deref(), &args.url, store.now))? {
+        match store::ask(store.frontier.entry(&collection, key.as_deref(), &args.url, store.now()))? {
             Some(entry) => Ok(entry),
             None => bail!(
                 "{:?} is not in collection {collection:?}; \"forager explain\" says what would become of it",
@@ -129,7 +130,7 @@ fn tell_others(store: &Store, collection: &str, url: &str) -> anyhow::Result<()>
     if catalog.require_collection(collection)?.spec.kind == Kind::Planned {
         return Ok(()); // where a URL is in one queue, that of its host
     }
-    let keys = store::ask(store.frontier.explain(collection, None, url, store.now))?.other_keys;
+    let keys = store::ask(store.frontier.explain(collection, None, url, store.now()))?.other_keys;
     if !keys.is_empty() {
         output::tell(format_args!(
             "the same URL is in other queues too; name one with --key: {}",
@@ -160,7 +161,7 @@ fn plan(args: &QueuePlanArgs) -> anyhow::Result<Outcome> {
         let collection = args.collection.clone();
         let host = wanted_key(store, args.host.as_deref(), collection.as_deref())?;
         let filter = PlanFilter { collection, host, limit: args.limit };
-        store::ask(store.frontier.plan(&filter, store.now))
+        store::ask(store.frontier.plan(&filter, store.now()))
     })?;
     let mut output = Output::new(args.store.format(), PLAN_COLUMNS);
     planned.iter().try_for_each(|row| output.row(row))?;
@@ -175,9 +176,10 @@ fn hosts(args: &QueueHostsArgs) -> anyhow::Result<Outcome> {
     let is_for_people = output.is_for_people();
     store::with(&args.store, Missing::Refuse, |store| {
         filter.key = wanted_key(store, args.host.as_deref(), args.collection.as_deref())?;
+        let now = store.now();
         while left > 0 {
             filter.limit = left.min(HOST_PAGE);
-            let page = store::ask(store.frontier.hosts(&filter, store.now))?;
+            let page = store::ask(store.frontier.hosts(&filter, now))?;
             page.iter().try_for_each(|host| output.row(&shown(host, is_for_people)?))?;
             left -= page.len().min(left);
             filter.skip += page.len();

@@ -89,7 +89,7 @@ impl Import {
                 }
             }
         }
-        store::ask(store.frontier.configure(&changes, store.now))?;
+        store::ask(store.frontier.configure(&changes, store.now()))?;
         known.seeds.extend(new);
         self.added += changes.len() as u64;
         self.present += (seeds.len() - changes.len() - refused.len()) as u64;

@@ -214,18 +214,39 @@ fn the_folder_is_that_of_the_flag_the_variable_or_the_file() {
 
 /// A `discover` that has answered a line and waits for more, so that it has the queue.
 fn holder(queue: &Queue) -> Child {
-    let mut child = queue
-        .command(&["discover", "--now", NOW])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let page = json!({"collection": "news", "source": "https://paper.example/", "links": [{"url": "https://paper.example/x"}]});
+    let mut child = stream(queue, &["discover", "--now", NOW]);
+    find(&mut child, "https://paper.example/x");
+    child
+}
+
+fn stream(queue: &Queue, args: &[&str]) -> Child {
+    queue.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Has `discover` add a page, and waits for its answer.
+fn find(child: &mut Child, url: &str) {
+    let page = json!({"collection": "news", "source": "https://paper.example/", "links": [{"url": url}]});
     writeln!(child.stdin.as_mut().unwrap(), "{page}").unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("added"), "{line}");
-    child
+}
+
+#[test]
+fn the_time_goes_on_while_lines_are_waited_for() {
+    let queue = Queue::with_links(&[]);
+    let mut child = stream(&queue, &["discover"]);
+    find(&mut child, "https://paper.example/early");
+    std::thread::sleep(Duration::from_secs(2));
+    find(&mut child, "https://paper.example/late");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    let created = |path: &str| {
+        let url = format!("https://paper.example/{path}");
+        let shown = queue.good(&["queue", "show", &url]);
+        shown[0]["record"]["origin"]["created"].as_str().unwrap().to_owned()
+    };
+    assert!(created("early") < created("late"), "{} {}", created("early"), created("late"));
 }
 
 #[test]
