@@ -123,7 +123,7 @@ async fn its_queries_find_the_tasks_and_lock_no_more() {
 async fn every_priority_is_that_of_rust() {
     let beside = Beside::new().await;
     let all = "SELECT p, t, h, s, found_priority(h, t, p, s) FROM (SELECT generate_series(0, 1000) UNION ALL SELECT NULL) n (p), \
-        unnest(ARRAY['link', 'header', 'sitemap', 'manual', '', NULL]) t, unnest(ARRAY[true, false]) h, unnest(ARRAY[true, false]) s";
+        unnest(ARRAY['link', 'header', 'redirect', 'sitemap', 'listing', 'manual', '', NULL]) t, unnest(ARRAY[true, false]) h, unnest(ARRAY[true, false]) s";
     for row in beside.rows(all, &[]).await {
         let source = row
             .get::<_, Option<i32>>(0)
@@ -131,9 +131,9 @@ async fn every_priority_is_that_of_rust() {
         let (kind, is_homepage, is_from_homepage): (Option<&str>, bool, bool) =
             (row.get(1), row.get(2), row.get(3));
         let found = match kind {
-            Some("link") => Found::Link { source, in_homepage_header: false },
+            Some("link" | "redirect") => Found::Link { source, in_homepage_header: false },
             Some("header") => Found::Link { source, in_homepage_header: is_from_homepage },
-            Some("sitemap") => Found::Sitemap,
+            Some("sitemap" | "listing") => Found::Sitemap,
             _ => Found::Otherwise,
         };
         let expected = i32::from(priority(is_homepage, found).thousandths());
@@ -150,7 +150,7 @@ async fn every_priority_is_that_of_rust() {
 
 const HOSTS: [&str; 3] = ["acme.example", "www.acme.example", "other.example"];
 const PATHS: [&str; 6] = ["/", "/a", "/b", "/a/c", "/a?q=1", "/%7Ed"];
-const TYPES: [&str; 5] = ["link", "header", "sitemap", "manual", "redirect"];
+const TYPES: [&str; 6] = ["link", "header", "sitemap", "manual", "redirect", "listing"];
 
 /// A page that was found: host and path; how; and on which page, as somebody wrote it.
 type Find = ((usize, usize), usize, Option<(usize, usize, usize)>);
