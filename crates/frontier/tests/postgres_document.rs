@@ -200,7 +200,8 @@ async fn compare(
     };
     let home = format!("https://{}/", at(HOSTS[0], dot));
     beside.start(job, &home, order).await;
-    let mut pages = Pages::new(mode);
+    // In fifo a page has its score, and only its place in the queue does not hang on it.
+    let mut pages = Pages::new(if mode == Mode::Fifo { Mode::Hierarchy } else { mode });
     let seed = Sighting { url: home, source_type: "seed".into(), source: None, in_header: false };
     pages.see(&seed).unwrap();
     for (index, &((host, path), kind, source)) in finds.iter().enumerate() {

@@ -179,7 +179,7 @@ impl Both {
 
     /// All pages, and all that is counted of them, are the same.
     async fn are_same(&self) -> Result<(), TestCaseError> {
-        const PAGES: &str = "e.url, e.state, e.priority, e.due, e.created, e.depth, e.hops, e.how, e.length, e.tries, e.last_fetch, \
+        const PAGES: &str = "e.url, e.state, e.priority, coalesce(e.best, -1), e.due, e.created, e.depth, e.hops, e.how, e.length, e.tries, e.last_fetch, \
             coalesce(s.url, '-'), c.body -> 'seed' ->> 'url', e.harvest, coalesce(e.record ->> 'bestLink', '-'), \
             (SELECT coalesce(json_agg(l ORDER BY l::text), '[]') FROM json_array_elements(e.record -> 'linkedFrom') l)";
         let from = format!(

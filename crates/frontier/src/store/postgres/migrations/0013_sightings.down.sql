@@ -147,6 +147,69 @@ DROP FUNCTION worth_of(text, text, integer);
 DROP FUNCTION is_same_page(text, text);
 DROP FUNCTION folder_of(text);
 DROP FUNCTION domain_at(text);
+CREATE OR REPLACE FUNCTION look_up(page integer, OUT host integer, OUT name text, OUT path text, OUT target text, OUT priority integer,
+    OUT address text, OUT job text, OUT status text, OUT mode text)
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    record json;
+BEGIN
+    SELECT l.host, h.key, l.path, l.target, l.priority INTO host, name, path, target, priority
+    FROM loose_pages l JOIN hosts h ON h.id = l.host WHERE l.id = page;
+    IF NOT FOUND THEN
+        SELECT q.host, h.key, coalesce(e.identity, e.url), substring(e.url FROM '^[^:]+://[^/]*(.*)$'), e.priority, e.record,
+            c.body -> 'spec' ->> 'id', c.body #>> '{spec,job,steering}'
+        INTO host, name, address, target, priority, record, job, status
+        FROM entries e JOIN queues q ON q.id = e.queue JOIN hosts h ON h.id = q.host
+        JOIN catalog_rows c ON c.kind = 0 AND c.number = q.collection
+        WHERE e.id = page AND c.body #>> '{spec,job}' IS NOT NULL;
+        address := regexp_replace(address, '^[^:]+://', '');
+        path := substring(address FROM '/.*$');
+        mode := job_mode(job);
+        -- What further links added to a page is its own; it hands on what its best link gave it.
+        IF mode = 'linked' THEN
+            priority := (record ->> 'bestLink')::integer;
+        END IF;
+    END IF;
+END $$;
+CREATE OR REPLACE FUNCTION raise_entry(entry integer, mode text, worth integer, source_page text) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    was    record;
+    known  jsonb;
+    links  jsonb;
+    best   integer;
+BEGIN
+    IF mode = 'hierarchy' THEN
+        UPDATE entries e SET priority = worth WHERE e.id = entry AND e.priority < worth;
+    ELSIF mode = 'linked' THEN
+        SELECT e.created, e.how, e.source, e.length, e.record INTO was FROM entries e WHERE e.id = entry;
+        known := coalesce(was.record::jsonb, new_record(was.created, was.how, was.source, was.length));
+        best := greatest(coalesce((known ->> 'bestLink')::integer, 0), worth);
+        links := known -> 'linkedFrom';
+        IF source_page IS NOT NULL AND jsonb_array_length(links) < 1000
+            AND NOT links @> to_jsonb(link_hash(source_page)) THEN
+            links := links || to_jsonb(link_hash(source_page));
+        END IF;
+        UPDATE entries e SET priority = linked_priority(best, jsonb_array_length(links)),
+            record = (known || jsonb_build_object('bestLink', best, 'linkedFrom', links))::json
+        WHERE e.id = entry;
+    END IF;
+END $$;
+CREATE OR REPLACE FUNCTION all_pages() RETURNS TABLE (id integer, domain_id integer, path text, priority integer, job_id text, number integer)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT i.id, coalesce(q.host, l.host), coalesce(l.path, substring(coalesce(e.identity, e.url) FROM '^[^:]+://[^/]*(.*)$')),
+        coalesce(e.priority, l.priority), c.body -> 'spec' ->> 'id', c.number
+    FROM (SELECT n.id FROM entries n UNION ALL SELECT n.id FROM loose_pages n) i
+    LEFT JOIN entries e ON e.id = i.id
+    LEFT JOIN (queues q JOIN catalog_rows c ON c.kind = 0 AND c.number = q.collection AND c.body #>> '{spec,job}' IS NOT NULL)
+        ON q.id = e.queue
+    LEFT JOIN loose_pages l ON l.id = i.id
+    WHERE c.number IS NOT NULL OR l.id IS NOT NULL;
+END;
+COMMENT ON COLUMN entries.priority IS 'In thousandths';
+COMMENT ON COLUMN pages.priority_score IS 'From 0 to 1; higher is sooner. Can be set, and is only ever raised. 0 in mode fifo, where only the order of arrival counts';
+ALTER TABLE entries DROP COLUMN best;
 CREATE OR REPLACE FUNCTION found_priority(is_homepage boolean, source_type text, source integer, source_is_homepage boolean)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE

@@ -12,6 +12,80 @@ RETURN CASE
     ELSE greatest(100, (source * 8 + 5) / 10)
 END;
 
+-- What a page is worth is kept in mode fifo too, next to the priority by which it is ordered -------------------------------
+
+ALTER TABLE entries ADD COLUMN best integer;
+COMMENT ON COLUMN entries.priority IS 'In thousandths: the higher goes first';
+COMMENT ON COLUMN entries.best IS 'In thousandths: what it is worth, where arrival alone counts and its priority is 0. Null elsewhere';
+COMMENT ON COLUMN pages.priority_score IS 'From 0 to 1; higher is sooner, but in mode fifo, where only the order of arrival counts. Can be set, and is only ever raised';
+
+CREATE OR REPLACE FUNCTION all_pages() RETURNS TABLE (id integer, domain_id integer, path text, priority integer, job_id text, number integer)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT i.id, coalesce(q.host, l.host), coalesce(l.path, substring(coalesce(e.identity, e.url) FROM '^[^:]+://[^/]*(.*)$')),
+        coalesce(e.best, e.priority, l.priority), c.body -> 'spec' ->> 'id', c.number
+    FROM (SELECT n.id FROM entries n UNION ALL SELECT n.id FROM loose_pages n) i
+    LEFT JOIN entries e ON e.id = i.id
+    LEFT JOIN (queues q JOIN catalog_rows c ON c.kind = 0 AND c.number = q.collection AND c.body #>> '{spec,job}' IS NOT NULL)
+        ON q.id = e.queue
+    LEFT JOIN loose_pages l ON l.id = i.id
+    WHERE c.number IS NOT NULL OR l.id IS NOT NULL;
+END;
+
+CREATE OR REPLACE FUNCTION raise_entry(entry integer, mode text, worth integer, source_page text) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    was    record;
+    known  jsonb;
+    links  jsonb;
+    score  integer;
+BEGIN
+    IF mode = 'hierarchy' THEN
+        UPDATE entries e SET priority = greatest(e.priority, e.best, worth), best = NULL
+        WHERE e.id = entry AND (e.priority < worth OR e.best IS NOT NULL);
+    ELSIF mode = 'fifo' THEN
+        UPDATE entries e SET priority = 0, best = greatest(e.priority, e.best, worth)
+        WHERE e.id = entry AND (e.best < worth OR e.best IS NULL);
+    ELSIF mode = 'linked' THEN
+        SELECT e.created, e.how, e.source, e.length, e.record INTO was FROM entries e WHERE e.id = entry;
+        known := coalesce(was.record::jsonb, new_record(was.created, was.how, was.source, was.length));
+        score := greatest(coalesce((known ->> 'bestLink')::integer, 0), worth);
+        links := known -> 'linkedFrom';
+        IF source_page IS NOT NULL AND jsonb_array_length(links) < 1000
+            AND NOT links @> to_jsonb(link_hash(source_page)) THEN
+            links := links || to_jsonb(link_hash(source_page));
+        END IF;
+        UPDATE entries e SET priority = linked_priority(score, jsonb_array_length(links)), best = NULL,
+            record = (known || jsonb_build_object('bestLink', score, 'linkedFrom', links))::json
+        WHERE e.id = entry;
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION look_up(page integer, OUT host integer, OUT name text, OUT path text, OUT target text, OUT priority integer,
+    OUT address text, OUT job text, OUT status text, OUT mode text)
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    record json;
+BEGIN
+    SELECT l.host, h.key, l.path, l.target, l.priority INTO host, name, path, target, priority
+    FROM loose_pages l JOIN hosts h ON h.id = l.host WHERE l.id = page;
+    IF NOT FOUND THEN
+        SELECT q.host, h.key, coalesce(e.identity, e.url), substring(e.url FROM '^[^:]+://[^/]*(.*)$'), coalesce(e.best, e.priority), e.record,
+            c.body -> 'spec' ->> 'id', c.body #>> '{spec,job,steering}'
+        INTO host, name, address, target, priority, record, job, status
+        FROM entries e JOIN queues q ON q.id = e.queue JOIN hosts h ON h.id = q.host
+        JOIN catalog_rows c ON c.kind = 0 AND c.number = q.collection
+        WHERE e.id = page AND c.body #>> '{spec,job}' IS NOT NULL;
+        address := regexp_replace(address, '^[^:]+://', '');
+        path := substring(address FROM '/.*$');
+        mode := job_mode(job);
+        -- What further links added to a page is its own; it hands on what its best link gave it.
+        IF mode = 'linked' THEN
+            priority := (record ->> 'bestLink')::integer;
+        END IF;
+    END IF;
+END $$;
+
 -- Pages as texts: authority and path, as `look_up` and `web_address` have them -------------------------------------------
 
 CREATE FUNCTION domain_at(page text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -288,10 +362,11 @@ BEGIN
             links := jsonb_build_array(link_hash(source_page));
         END IF;
         seen.id := CASE WHEN page.job IS NULL THEN NEW.page_id ELSE nextval('entry_numbers') END;
-        INSERT INTO entries (id, queue, key, url, identity, ready, priority, due, tie, seed, depth, hops, risk, is_hub, harvest,
+        INSERT INTO entries (id, queue, key, url, identity, ready, priority, best, due, tie, seed, depth, hops, risk, is_hub, harvest,
             created, how, source, length, record)
         VALUES (seen.id, seen.queue, page_key(address.identity), address.url, nullif(address.identity, address.url), false,
             CASE job.mode WHEN 'fifo' THEN 0 WHEN 'linked' THEN linked_priority(worth, jsonb_array_length(links)) ELSE worth END,
+            CASE WHEN job.mode = 'fifo' THEN worth END,
             seen.due, seen.tie, seen.seed, seen.depth, seen.hops, 1, false, seen.harvest, second, seen.how, seen.source, seen.length,
             CASE WHEN job.mode = 'linked' THEN (new_record(second, seen.how, seen.source, seen.length)
                 || jsonb_build_object('bestLink', worth, 'linkedFrom', links))::json END);
