@@ -357,6 +357,7 @@ fn addresses() -> impl Strategy<Value = String> {
         "\u{1F600}",
         "\u{7f}",
     ]);
+        ":/\t/",
     let rest = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
     let start = prop::sample::select(vec!["", "/", "/", "/", "?", "#"]);
     (scheme, user, host, port, start, rest).prop_map(|(scheme, user, host, port, start, rest)| {

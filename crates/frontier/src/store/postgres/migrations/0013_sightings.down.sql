@@ -147,6 +147,12 @@ DROP FUNCTION worth_of(text, text, integer);
 DROP FUNCTION is_same_page(text, text);
 DROP FUNCTION folder_of(text);
 DROP FUNCTION domain_at(text);
+CREATE OR REPLACE FUNCTION plain_address(address text, OUT url text, OUT identity text, OUT authority text, OUT host text, OUT path text)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path FROM CURRENT AS $$
+BEGIN
+    SELECT s.* INTO url, identity, authority, host, path
+    FROM spelled_address(regexp_replace(address, '^[\x01-\x20]*(https?):[/\\]+', '\1://', 'i')) s;
+END $$;
 CREATE OR REPLACE FUNCTION look_up(page integer, OUT host integer, OUT name text, OUT path text, OUT target text, OUT priority integer,
     OUT address text, OUT job text, OUT status text, OUT mode text)
 LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$

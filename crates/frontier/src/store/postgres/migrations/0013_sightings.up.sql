@@ -12,6 +12,15 @@ RETURN CASE
     ELSE greatest(100, (source * 8 + 5) / 10)
 END;
 
+-- Where tabs or line ends stand between colon and slashes, which are left out of an address, nobody has written a scheme: a host stands there.
+CREATE OR REPLACE FUNCTION plain_address(address text, OUT url text, OUT identity text, OUT authority text, OUT host text, OUT path text)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path FROM CURRENT AS $$
+BEGIN
+    SELECT s.* INTO url, identity, authority, host, path
+    FROM spelled_address(regexp_replace(regexp_replace(address, '^[\x01-\x20]*(https?):[/\\]+', '\1://', 'i'),
+        '^(?![\x01-\x20]*https?:)([^/?#]*):(?!//)[\t\n\r]*/[\t\n\r]*/', '\1:/.//', 'i')) s;
+END $$;
+
 -- What a page is worth is kept in mode fifo too, next to the priority by which it is ordered -------------------------------
 
 ALTER TABLE entries ADD COLUMN best integer;
