@@ -26,39 +26,67 @@ fn part(name: &str) -> &'static str {
     named.find(|(known, _)| *known == name).expect("the document has it").1
 }
 
-const FUNCTIONS: [&str; 3] =
-    ["update_page_priority", "update_job_page_priorities", "task_created_update_priority"];
+/// What the document puts in place of ours.
+const REPLACED: [&str; 4] =
+    ["view", "update_page_priority", "update_job_page_priorities", "task_created_update_priority"];
+
+async fn replace(beside: &Beside) {
+    for name in REPLACED {
+        beside.sql.batch_execute(part(name)).await.unwrap_or_else(|cause| panic!("{name}: {cause:?}"));
+    }
+}
 
 #[tokio::test]
 async fn the_statements_of_the_document_are_taken_as_they_are() {
     let mut beside = Beside::with_job(Order::Hierarchy).await;
-    for name in ["view"].into_iter().chain(FUNCTIONS) {
-        beside.sql.batch_execute(part(name)).await.unwrap_or_else(|cause| panic!("{name}: {cause:?}"));
-    }
+    replace(&beside).await;
     // Its trigger is there, as one that a view can have.
     assert!(beside.refused(part("trigger")).await.contains("\"tasks\" is a view"));
     assert_eq!(
         beside.told("tgname", "FROM pg_trigger WHERE tgrelid = 'tasks'::regclass AND tgfoid = 'task_created_update_priority'::regproc").await,
         ["trigger_task_priority_update"]
     );
-    // With the functions of the document in place of ours, the queue is what it was.
+    // With the functions of the document in place of ours, the queue is what it was; also by what the document does not know.
     let first = beside.add("acme", "acme.example", "/a", ("link", Some("acme.example/"))).await;
     beside.add("acme", "acme.example", "/b", ("link", Some("acme.example/a"))).await;
     beside.add("acme", "acme.example", "/map", ("sitemap", None)).await;
+    beside.add("acme", "acme.example", "/nav", ("header", Some(HOME))).await;
+    beside.add("acme", "acme.example", "/moved", ("redirect", Some("HTTP://ACME.example:80/a"))).await;
+    beside.add("acme", "acme.example", "/feed", ("listing", None)).await;
     beside.rows("SELECT update_job_page_priorities('acme')", &[]).await;
     beside.rows("SELECT update_page_priority($1, 'sitemap')", &[&first]).await;
     assert_eq!(
         beside.told("path, effective_priority", "FROM prioritized_pending_tasks ORDER BY id").await,
-        ["/ 1.000", "/a 0.800", "/b 0.640", "/map 0.500"]
+        ["/ 1.000", "/a 0.800", "/b 0.640", "/map 0.500", "/nav 0.900", "/moved 0.640", "/feed 0.500"]
     );
-    for url in [
-        "https://acme.example/",
-        "https://acme.example/a",
-        "https://acme.example/b",
-        "https://acme.example/map",
-    ] {
-        assert_eq!(beside.fetch(200, Vec::new()).await.0.url, url);
+    for path in ["", "nav", "a", "b", "moved", "map", "feed"] {
+        assert_eq!(beside.fetch(200, Vec::new()).await.0.url, format!("{HOME}{path}"));
     }
+    beside.is_sound().await;
+}
+
+/// Whatever is put in place of ours can raise a page, and do nothing else to it.
+#[tokio::test]
+async fn what_is_replaced_can_only_raise() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    let replace = "CREATE OR REPLACE FUNCTION update_page_priority(p_page_id INTEGER, p_source_type TEXT, \
+            p_source_page_id INTEGER DEFAULT NULL) RETURNS VOID LANGUAGE plpgsql AS \
+            'BEGIN UPDATE pages SET priority_score = @ WHERE id = p_page_id; END'";
+    for (path, set, want) in [("/zero", "0", "0.800"), ("/more", "0.95", "0.950")] {
+        beside.sql.batch_execute(&replace.replace('@', set)).await.unwrap();
+        beside.add("acme", "acme.example", path, ("link", Some(HOME))).await;
+        let told = beside.told("priority_score", &format!("FROM pages WHERE path = '{path}'")).await;
+        assert_eq!(told, [want], "{path}");
+    }
+    // One that wants to have nothing added has it added and counted, and only nothing returned.
+    let none = "CREATE OR REPLACE FUNCTION task_created_update_priority() RETURNS TRIGGER LANGUAGE plpgsql AS \
+        'BEGIN RETURN NULL; END'";
+    beside.sql.batch_execute(none).await.unwrap();
+    let add = "INSERT INTO pages (domain_id, path) SELECT domain_id, '/none' FROM jobs; \
+        INSERT INTO tasks (job_id, page_id, source_type, source_url) \
+            SELECT 'acme', id, 'link', 'acme.example' FROM pages WHERE path = '/none'";
+    beside.sql.batch_execute(add).await.unwrap();
+    assert_eq!(beside.told("priority_score", "FROM pages WHERE path = '/none'").await, ["0.800"]);
     beside.is_sound().await;
 }
 
@@ -81,13 +109,19 @@ async fn its_columns_and_its_index_are_there() {
         ["hierarchy 1"],
         "by themselves"
     );
-    let index = "FROM pg_indexes WHERE schemaname = current_schema() AND indexname = 'entries_ready'";
+    let index = "FROM pg_indexes WHERE schemaname = current_schema() AND indexname = 'idx_pages_priority'";
     assert_eq!(beside.told("indexdef LIKE '%(queue, priority DESC, %'", index).await, ["t"]);
 }
 
 #[tokio::test]
 async fn its_queries_find_the_tasks_and_lock_no_more() {
-    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    its_queries_find_the_tasks(Beside::with_job(Order::Hierarchy).await).await;
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    replace(&beside).await;
+    its_queries_find_the_tasks(beside).await;
+}
+
+async fn its_queries_find_the_tasks(mut beside: Beside) {
     beside.fetch(200, Vec::new()).await;
     for url in ["https://acme.example/a", "https://acme.example/b"] {
         beside.now += jiff::SignedDuration::from_secs(1);
@@ -323,6 +357,7 @@ fn addresses() -> impl Strategy<Value = String> {
         "a",
         "B",
         "/a:",
+        ":/\t/",
         "/C|",
         ".",
         "..",
@@ -357,7 +392,6 @@ fn addresses() -> impl Strategy<Value = String> {
         "\u{1F600}",
         "\u{7f}",
     ]);
-        ":/\t/",
     let rest = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
     let start = prop::sample::select(vec!["", "/", "/", "/", "?", "#"]);
     (scheme, user, host, port, start, rest).prop_map(|(scheme, user, host, port, start, rest)| {

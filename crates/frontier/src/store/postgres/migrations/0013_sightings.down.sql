@@ -216,6 +216,8 @@ END;
 COMMENT ON COLUMN entries.priority IS 'In thousandths';
 COMMENT ON COLUMN pages.priority_score IS 'From 0 to 1; higher is sooner. Can be set, and is only ever raised. 0 in mode fifo, where only the order of arrival counts';
 ALTER TABLE entries DROP COLUMN best;
+ALTER INDEX idx_pages_priority RENAME TO entries_ready;
+COMMENT ON INDEX entries_ready IS 'What a queue hands out, highest priority first';
 CREATE OR REPLACE FUNCTION found_priority(is_homepage boolean, source_type text, source integer, source_is_homepage boolean)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE

@@ -95,6 +95,10 @@ BEGIN
     END IF;
 END $$;
 
+-- The name by which those know it who look for what orders pages.
+ALTER INDEX entries_ready RENAME TO idx_pages_priority;
+COMMENT ON INDEX idx_pages_priority IS 'What a queue hands out: the pages of a job at a host that are due, highest priority first';
+
 -- Pages as texts: authority and path, as `look_up` and `web_address` have them -------------------------------------------
 
 CREATE FUNCTION domain_at(page text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
