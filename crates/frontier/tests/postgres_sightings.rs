@@ -11,7 +11,7 @@ mod common;
 use common::sql::{Beside, HOME, link};
 use forager_core::order::Order;
 use forager_core::scope::Profile;
-use forager_core::scope::extent::Kind;
+use forager_core::scope::extent::{Kind, Traps};
 use forager_core::time::Interval;
 use forager_frontier::Frontier as _;
 use forager_frontier::catalog::Limits;
@@ -56,6 +56,30 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..30)
 }
 
+/// What a job is like.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    order: Order,
+    seeds: usize,
+    /// How often each page is fetched; once if not said.
+    every: Option<Interval>,
+    /// The most pages of one host; 0 if any number.
+    most: u64,
+}
+
+fn looks() -> impl Strategy<Value = Look> {
+    let every =
+        prop::option::weighted(0.3, (1..400_u32).prop_map(|seconds| Interval::from_secs_f64(seconds.into())));
+    let most = prop_oneof![2 => Just(0), 1 => 2..6_u64];
+    let order = prop::sample::select(ORDERS.to_vec());
+    (order, 1..=SEEDS.len(), every, most).prop_map(|(order, seeds, every, most)| Look {
+        order,
+        seeds,
+        every,
+        most,
+    })
+}
+
 fn url((host, path): At) -> String {
     format!("https://{}{}", HOSTS[host], PATHS[path])
 }
@@ -78,13 +102,15 @@ struct Both {
 }
 
 impl Both {
-    async fn begin(&mut self, job: String, order: Order, (seeds, every): (usize, Option<Interval>)) {
+    async fn begin(&mut self, job: String, look: Look) {
+        let Look { order, seeds, every, most } = look;
         self.rust.now = self.rust.now.max(self.sql.now);
         self.sql.now = self.rust.now;
         self.taken.clear();
         let urls = SEEDS[..seeds].iter().map(|&url| url.to_owned()).collect();
         let length = every.map(|_| 3);
-        let profile = Profile { order, scope: Kind::Any, every, length, ..Profile::new(&job, &job) };
+        let traps = Traps { max_per_host: most, ..Traps::default() };
+        let profile = Profile { order, scope: Kind::Any, every, length, traps, ..Profile::new(&job, &job) };
         let job = NewJob { id: job, urls, profile, limits: Limits::default() };
         for beside in [&self.rust, &self.sql] {
             beside.store.start_job(&job, beside.now).await.unwrap();
@@ -138,7 +164,9 @@ impl Both {
         }
         self.set_clock().await;
         let written = source.map(url);
-        self.sql.add(&self.job, HOSTS[page.0], PATHS[page.1], (WAYS[way], written.as_deref())).await;
+        self.sql.offer(&self.job, HOSTS[page.0], PATHS[page.1], (WAYS[way], written.as_deref())).await;
+        // What was passed over is found anew when it is found again, with a number of then.
+        self.sql.rows("DELETE FROM pages WHERE job_id IS NULL", &[]).await;
         let way = WAYS[way];
         let how = match way {
             "seed" => How::Seed,
@@ -231,14 +259,12 @@ fn agree(cases: u32, replaced: &[&str]) {
     });
     let both = std::cell::RefCell::new(both);
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let looks = (steps(), 0..ORDERS.len(), 1..=SEEDS.len(), prop::option::weighted(0.3, 1..400_u32));
     let jobs = std::cell::Cell::new(0);
-    let ran = runner.run(&looks, |(steps, order, seeds, every)| {
+    let ran = runner.run(&(steps(), looks()), |(steps, look)| {
         jobs.set(jobs.get() + 1);
         let mut both = both.borrow_mut();
-        let every = every.map(|seconds| Interval::from_secs_f64(seconds.into()));
         runtime.block_on(async {
-            both.begin(format!("job {}", jobs.get()), ORDERS[order], (seeds, every)).await;
+            both.begin(format!("job {}", jobs.get()), look).await;
             for step in &steps {
                 both.take(step).await;
                 both.are_same().await?;
@@ -315,4 +341,52 @@ async fn a_page_that_waits_is_brought_forward_by_sql() {
     beside.add("acme", "acme.example", "/", ("link", None)).await;
     beside.schema.is_sound().await;
     assert_eq!(beside.lease().await.unwrap().url, HOME);
+}
+
+/// Beyond what one host may have nothing is added, and it is said why; what is there already is found all the same.
+#[tokio::test]
+async fn a_host_takes_no_more_pages_by_sql_than_by_forager() {
+    let beside = Beside::new().await;
+    let traps = Traps { max_per_host: 4, ..Traps::default() };
+    let profile = Profile { traps, ..Profile::new("acme", "acme") };
+    let job = NewJob { id: "acme".into(), urls: vec![HOME.into()], profile, limits: Limits::default() };
+    beside.store.start_job(&job, beside.now).await.unwrap();
+    let (notices, said) = notices(&beside).await;
+    let many = "INSERT INTO pages (domain_id, path) SELECT domain_id, '/' || n FROM jobs, generate_series(1, 9) n; \
+        INSERT INTO tasks (job_id, page_id, source_type) SELECT 'acme', id, 'other' FROM pages WHERE job_id IS NULL ORDER BY id";
+    said.batch_execute(many).await.unwrap();
+    assert_eq!(beside.told("count(*)", "FROM tasks").await, ["4"]);
+    let notices: Vec<String> = notices.try_iter().collect();
+    assert_eq!(notices.len(), 6, "{notices:?}");
+    assert_eq!(notices[0], "https://acme.example/4 is passed over: trap: more than 4 URLs of one host");
+    let page = Page {
+        collection: "acme".into(),
+        source: Some(HOME.into()),
+        links: vec![link("https://acme.example/x")],
+        ..Page::default()
+    };
+    let found = beside.store.discover(&[page], beside.now).await.unwrap();
+    assert_eq!((found[0].action, &*found[0].rule), (Action::Ignored, "trap: more than 4 URLs of one host"));
+    beside.add("acme", "acme.example", "/3", ("link", Some(HOME))).await;
+    assert_eq!(beside.told("priority_score", "FROM pages WHERE path = '/3'").await, ["0.800"]);
+    beside.sql.batch_execute("DELETE FROM tasks WHERE path = '/1'").await.unwrap();
+    assert!(beside.offer("acme", "acme.example", "/4", ("other", None)).await.is_some());
+    assert!(beside.offer("acme", "acme.example", "/5", ("other", None)).await.is_none());
+    beside.is_sound().await;
+}
+
+/// A connection, and what the server says beside its answers.
+async fn notices(beside: &Beside) -> (std::sync::mpsc::Receiver<String>, tokio_postgres::Client) {
+    let (client, mut connection) =
+        tokio_postgres::connect(&beside.schema.url, tokio_postgres::NoTls).await.unwrap();
+    let (sender, notices) = std::sync::mpsc::channel();
+    tokio::spawn(async move {
+        while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+            if let Ok(tokio_postgres::AsyncMessage::Notice(notice)) = message {
+                let _ = sender.send(notice.message().to_owned());
+            }
+        }
+    });
+    client.batch_execute(&format!("SET search_path TO {}", beside.schema.options.schema)).await.unwrap();
+    (notices, client)
 }

@@ -136,6 +136,7 @@ BEGIN
         PERFORM raise_entry(page.id, job_mode(p_job_id), page.priority, NULL);
     END LOOP;
 END $$;
+DROP FUNCTION is_full(integer, integer, bigint);
 DROP FUNCTION see_again(entries, entries, integer, json, text, text);
 DROP FUNCTION merge_page(entries, entries, boolean, integer, text);
 DROP FUNCTION revive(entries, entries, integer);

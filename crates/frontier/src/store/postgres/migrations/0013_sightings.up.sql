@@ -280,6 +280,20 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION see_again(entries, entries, integer, json, text, text) IS 'Takes in that a page was found which is there already. Says whether that counts, so that it may raise the page too';
 
+CREATE FUNCTION is_full(collection integer, queue integer, most bigint) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    -- What this statement has added, and not counted yet.
+    noted jsonb := coalesce(nullif(current_setting('forager.noted', true), ''), '{}');
+    total bigint := (SELECT q.queued + q.leased + q.done + q.failed FROM queues q WHERE q.id = is_full.queue);
+BEGIN
+    FOR state IN 0..3 LOOP
+        total := total + coalesce((noted ->> concat_ws(' ', collection, queue, state))::bigint, 0);
+    END LOOP;
+    RETURN most > 0 AND coalesce(total >= most, false);
+END $$;
+COMMENT ON FUNCTION is_full(integer, integer, bigint) IS 'Whether a queue has as many pages as one host may have; 0 if any number';
+
 -- Adding tasks ---------------------------------------------------------------------------------------------------------------
 
 CREATE OR REPLACE FUNCTION task_is_queued() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -296,6 +310,8 @@ DECLARE
     its_seed text;
     source_page text;
     worth   integer;
+    most    bigint;
+    against text;
     links   jsonb := '[]';
     second  bigint := floor(extract(epoch FROM now()));
 BEGIN
@@ -362,12 +378,17 @@ BEGIN
             NEW.source_url := NULL;
         END IF;
         seen.id := known.id;
-    ELSIF is_endless(seen.how, seen.source) THEN
-        RAISE NOTICE '% is passed over: redirected too often', address.url;
-        RETURN NULL;
     ELSE
         SELECT q.id INTO seen.queue FROM queues q WHERE q.collection = job.number AND q.host = page.host;
-        IF NOT FOUND THEN
+        most := coalesce((job.profile #>> '{traps,max_per_host}')::bigint, 100000);
+        against := CASE
+            WHEN is_endless(seen.how, seen.source) THEN 'redirected too often'
+            WHEN is_full(job.number, seen.queue, most) THEN format('trap: more than %s URLs of one host', most) END;
+        IF against IS NOT NULL THEN
+            RAISE NOTICE '% is passed over: %', address.url, against;
+            RETURN NULL;
+        END IF;
+        IF seen.queue IS NULL THEN
             seen.queue := nextval('queue_numbers');
             INSERT INTO queues (id, collection, host) VALUES (seen.queue, job.number, page.host);
         END IF;
