@@ -182,6 +182,65 @@ async fn every_priority_is_that_of_rust() {
     }
 }
 
+/// Whatever pages are worth when it is called, and wherever they stand: as much as the way in which they were found is worth, if
+/// that is a sitemap or another list, and a homepage 1.000.
+#[tokio::test]
+async fn the_pages_of_a_job_are_raised_as_the_rules_say() {
+    const WAYS: [(&str, Found); 5] = [
+        ("sitemap", Found::Sitemap),
+        ("listing", Found::Sitemap),
+        ("link", Found::Otherwise),
+        ("redirect", Found::Otherwise),
+        ("other", Found::Otherwise),
+    ];
+    for order in [Order::Hierarchy, Order::Fifo, Order::Linked] {
+        let mut beside = Beside::with_job(order).await;
+        beside.start("other", "https://other.example/", order).await;
+        for (number, (way, _)) in WAYS.iter().enumerate() {
+            for path in [format!("/{number}/a"), format!("/{number}/b"), format!("/{number}/high")] {
+                beside.add("acme", "acme.example", &path, (way, None)).await;
+            }
+        }
+        beside.add("acme", "www.acme.example", "/", ("other", None)).await;
+        beside.add("other", "other.example", "/list", ("sitemap", None)).await;
+        // In the middle of its work: some are through, some under way. And as if nothing had been known of any.
+        beside.fetch(200, Vec::new()).await;
+        beside.lease().await.unwrap();
+        let nothing = "UPDATE entries SET priority = 0, best = CASE WHEN best IS NOT NULL THEN 0 END, \
+            record = (record::jsonb || '{\"bestLink\": 0}')::json";
+        beside.sql.batch_execute(nothing).await.unwrap();
+        beside
+            .sql
+            .batch_execute("UPDATE pages SET priority_score = 0.95 WHERE path LIKE '%/high'")
+            .await
+            .unwrap();
+        for steer in [forager_frontier::verbs::Steer::Pause, forager_frontier::verbs::Steer::Resume] {
+            beside.store.steer_job("acme", steer, beside.now).await.unwrap();
+            beside.rows("SELECT update_job_page_priorities('acme')", &[]).await;
+            for (number, (way, found)) in WAYS.into_iter().enumerate() {
+                let by_rule = if found == Found::Sitemap { priority(false, found) } else { Priority::ZERO };
+                let scores = format!("FROM pages WHERE path LIKE '/{number}/%' ORDER BY path");
+                let want = [
+                    format!("/{number}/a {by_rule}"),
+                    format!("/{number}/b {by_rule}"),
+                    format!("/{number}/high 0.950"),
+                ];
+                assert_eq!(beside.told("path, priority_score", &scores).await, want, "{way} in {order}");
+            }
+            let home = priority(true, Found::Otherwise).to_string();
+            let homes = "FROM pages WHERE path = '/' AND job_id = 'acme'";
+            assert_eq!(beside.told("priority_score", homes).await, [home.clone(), home], "{order}");
+            let others = "FROM pages WHERE job_id = 'other'";
+            assert_eq!(
+                beside.told("max(priority_score)", others).await,
+                ["0.000"],
+                "another job stays as it is"
+            );
+        }
+        beside.is_sound().await;
+    }
+}
+
 const HOSTS: [&str; 3] = ["acme.example", "www.acme.example", "other.example"];
 const PATHS: [&str; 6] = ["/", "/a", "/b", "/a/c", "/a?q=1", "/%7Ed"];
 const TYPES: [&str; 6] = ["link", "header", "sitemap", "manual", "redirect", "listing"];
