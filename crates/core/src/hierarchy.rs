@@ -4,8 +4,8 @@
 //! |---|---|
 //! | homepage | 1.000 |
 //! | link in the header or navigation of the homepage | 0.900 |
-//! | other link from a page of the same domain | 0.8 × that page, at least 0.100 |
-//! | sitemap | 0.500 |
+//! | other link or redirect from a page of the same domain | 0.8 × that page, at least 0.100 |
+//! | sitemap, or another list of pages | 0.500 |
 //! | anything else; a source that is unknown or on another domain | 0.100 |
 //!
 //! A page is only ever raised. Raising it does not by itself lift the pages it linked earlier:
@@ -38,7 +38,7 @@ impl Priority {
     pub const ZERO: Self = Self(0);
     /// The least that a page found in any way has.
     pub const LEAST: Self = Self(100);
-    /// A page of the sitemap.
+    /// A page of the sitemap, or of another list.
     pub const SITEMAP: Self = Self(500);
     /// A link in the header or navigation of the homepage.
     pub const HEADER: Self = Self(900);
@@ -118,15 +118,15 @@ impl FromStr for Mode {
 /// How a page was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// By a link whose source page has this priority; none if the source is unknown or on
-    /// another domain.
+    /// By a link, or a redirect, whose source page has this priority; none if the source is unknown
+    /// or on another domain.
     Link {
-        /// The priority of the page that has the link.
+        /// The priority of the page that leads to it.
         source: Option<Priority>,
         /// Whether the link stands in the header or navigation of the homepage.
         in_homepage_header: bool,
     },
-    /// In a sitemap.
+    /// In a sitemap, or another list of pages such as a feed.
     Sitemap,
     /// In any other way.
     Otherwise,
@@ -169,15 +169,18 @@ impl<T: Ord> ClaimOrder<T> {
     }
 }
 
+/// What a link is called in a [`Sighting`].
+const LINK: &str = "link";
+
 /// One sighting of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sighting {
     /// The page.
     pub url: String,
-    /// How it was found: `link`, `sitemap`, or anything else.
+    /// How it was found: `link`, `redirect`, `sitemap`, `listing`, or anything else.
     pub source_type: String,
-    /// The page that links to it.
+    /// The page that leads to it.
     #[serde(default)]
     pub source: Option<String>,
     /// Whether the link stands in the header or navigation of that page.
@@ -237,8 +240,10 @@ impl Pages {
         let state = self.pages.entry(page.without_scheme().to_owned()).or_default();
         state.priority = state.priority.max(new);
         if self.mode == Mode::Linked
-            && let (Found::Link { .. }, Some(source)) = (found, source)
+            && sighting.source_type == LINK
+            && let Some(source) = source
         {
+            // A redirect leads here too, but nobody has chosen to link.
             state.sources.insert(source.without_scheme().to_owned());
         }
         Ok(effective(self.mode, state.priority, state.sources.len()))
@@ -246,8 +251,8 @@ impl Pages {
 
     fn found(&self, sighting: &Sighting, page: &Identity, source: Option<&Identity>) -> Found {
         match sighting.source_type.as_str() {
-            "sitemap" => Found::Sitemap,
-            "link" => {
+            "sitemap" | "listing" => Found::Sitemap,
+            LINK | "redirect" => {
                 let source = source.filter(|source| source.domain() == page.domain());
                 let known = source.and_then(|source| self.pages.get(source.without_scheme()));
                 Found::Link {

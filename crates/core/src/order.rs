@@ -6,7 +6,7 @@ use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// How a profile orders the pages of a host. Whatever the order, each page has a
-/// [`Priority`](crate::hierarchy::Priority) and the higher one goes first.
+/// [`Priority`](crate::hierarchy::Priority), and the higher one goes first unless arrival alone counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -40,6 +40,11 @@ impl Order {
             Self::Risk => "risk",
             Self::Services => "services",
         }
+    }
+
+    /// Whether pages go by arrival alone, whatever their priority.
+    pub fn is_by_arrival(self) -> bool {
+        self == Self::Fifo
     }
 
     /// Whether pages of equal priority go by the time they are due; otherwise they go by arrival.

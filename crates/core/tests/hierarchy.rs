@@ -213,7 +213,7 @@ prop_compose! {
     /// Sightings of a handful of pages, so that they meet again.
     fn sightings()(
         page in 0..6_usize,
-        how in prop::sample::select(vec!["link", "sitemap", "manual"]),
+        how in prop::sample::select(vec!["link", "redirect", "sitemap", "listing", "manual"]),
         source in prop::option::of(0..6_usize),
         in_header in any::<bool>(),
     ) -> Sighting {

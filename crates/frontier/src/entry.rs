@@ -80,7 +80,7 @@ pub struct Standing {
     pub seed: Option<SeedId>,
     /// How far from the seed it was found.
     pub place: Place,
-    /// Higher is sooner.
+    /// What it is worth. Higher is sooner, unless arrival alone counts.
     pub priority: Priority,
     /// When it may be fetched; whole seconds.
     pub due: Moment,
@@ -97,8 +97,17 @@ pub struct Standing {
     pub harvest: u8,
     /// Whether it goes by its due time among entries of equal priority; if not, by arrival.
     pub by_due: bool,
+    /// Whether arrival alone counts: its priority is what people see as its rank, and orders nothing.
+    pub by_arrival: bool,
     /// When its score steps next; none if it never does, or the order is not `score`.
     pub step: Option<Moment>,
+}
+
+impl Standing {
+    /// The priority that orders the queue.
+    pub fn effective(&self) -> Priority {
+        if self.by_arrival { Priority::ZERO } else { self.priority }
+    }
 }
 
 /// The deepest place that is kept apart; deeper ones count as this.

@@ -26,39 +26,67 @@ fn part(name: &str) -> &'static str {
     named.find(|(known, _)| *known == name).expect("the document has it").1
 }
 
-const FUNCTIONS: [&str; 3] =
-    ["update_page_priority", "update_job_page_priorities", "task_created_update_priority"];
+/// What the document puts in place of ours.
+const REPLACED: [&str; 4] =
+    ["view", "update_page_priority", "update_job_page_priorities", "task_created_update_priority"];
+
+async fn replace(beside: &Beside) {
+    for name in REPLACED {
+        beside.sql.batch_execute(part(name)).await.unwrap_or_else(|cause| panic!("{name}: {cause:?}"));
+    }
+}
 
 #[tokio::test]
 async fn the_statements_of_the_document_are_taken_as_they_are() {
     let mut beside = Beside::with_job(Order::Hierarchy).await;
-    for name in ["view"].into_iter().chain(FUNCTIONS) {
-        beside.sql.batch_execute(part(name)).await.unwrap_or_else(|cause| panic!("{name}: {cause:?}"));
-    }
+    replace(&beside).await;
     // Its trigger is there, as one that a view can have.
     assert!(beside.refused(part("trigger")).await.contains("\"tasks\" is a view"));
     assert_eq!(
         beside.told("tgname", "FROM pg_trigger WHERE tgrelid = 'tasks'::regclass AND tgfoid = 'task_created_update_priority'::regproc").await,
         ["trigger_task_priority_update"]
     );
-    // With the functions of the document in place of ours, the queue is what it was.
+    // With the functions of the document in place of ours, the queue is what it was; also by what the document does not know.
     let first = beside.add("acme", "acme.example", "/a", ("link", Some("acme.example/"))).await;
     beside.add("acme", "acme.example", "/b", ("link", Some("acme.example/a"))).await;
     beside.add("acme", "acme.example", "/map", ("sitemap", None)).await;
+    beside.add("acme", "acme.example", "/nav", ("header", Some(HOME))).await;
+    beside.add("acme", "acme.example", "/moved", ("redirect", Some("HTTP://ACME.example:80/a"))).await;
+    beside.add("acme", "acme.example", "/feed", ("listing", None)).await;
     beside.rows("SELECT update_job_page_priorities('acme')", &[]).await;
     beside.rows("SELECT update_page_priority($1, 'sitemap')", &[&first]).await;
     assert_eq!(
         beside.told("path, effective_priority", "FROM prioritized_pending_tasks ORDER BY id").await,
-        ["/ 1.000", "/a 0.800", "/b 0.640", "/map 0.500"]
+        ["/ 1.000", "/a 0.800", "/b 0.640", "/map 0.500", "/nav 0.900", "/moved 0.640", "/feed 0.500"]
     );
-    for url in [
-        "https://acme.example/",
-        "https://acme.example/a",
-        "https://acme.example/b",
-        "https://acme.example/map",
-    ] {
-        assert_eq!(beside.fetch(200, Vec::new()).await.0.url, url);
+    for path in ["", "nav", "a", "b", "moved", "map", "feed"] {
+        assert_eq!(beside.fetch(200, Vec::new()).await.0.url, format!("{HOME}{path}"));
     }
+    beside.is_sound().await;
+}
+
+/// Whatever is put in place of ours can raise a page, and do nothing else to it.
+#[tokio::test]
+async fn what_is_replaced_can_only_raise() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    let replace = "CREATE OR REPLACE FUNCTION update_page_priority(p_page_id INTEGER, p_source_type TEXT, \
+            p_source_page_id INTEGER DEFAULT NULL) RETURNS VOID LANGUAGE plpgsql AS \
+            'BEGIN UPDATE pages SET priority_score = @ WHERE id = p_page_id; END'";
+    for (path, set, want) in [("/zero", "0", "0.800"), ("/more", "0.95", "0.950")] {
+        beside.sql.batch_execute(&replace.replace('@', set)).await.unwrap();
+        beside.add("acme", "acme.example", path, ("link", Some(HOME))).await;
+        let told = beside.told("priority_score", &format!("FROM pages WHERE path = '{path}'")).await;
+        assert_eq!(told, [want], "{path}");
+    }
+    // One that wants to have nothing added has it added and counted, and only nothing returned.
+    let none = "CREATE OR REPLACE FUNCTION task_created_update_priority() RETURNS TRIGGER LANGUAGE plpgsql AS \
+        'BEGIN RETURN NULL; END'";
+    beside.sql.batch_execute(none).await.unwrap();
+    let add = "INSERT INTO pages (domain_id, path) SELECT domain_id, '/none' FROM jobs; \
+        INSERT INTO tasks (job_id, page_id, source_type, source_url) \
+            SELECT 'acme', id, 'link', 'acme.example' FROM pages WHERE path = '/none'";
+    beside.sql.batch_execute(add).await.unwrap();
+    assert_eq!(beside.told("priority_score", "FROM pages WHERE path = '/none'").await, ["0.800"]);
     beside.is_sound().await;
 }
 
@@ -81,13 +109,19 @@ async fn its_columns_and_its_index_are_there() {
         ["hierarchy 1"],
         "by themselves"
     );
-    let index = "FROM pg_indexes WHERE schemaname = current_schema() AND indexname = 'entries_ready'";
+    let index = "FROM pg_indexes WHERE schemaname = current_schema() AND indexname = 'idx_pages_priority'";
     assert_eq!(beside.told("indexdef LIKE '%(queue, priority DESC, %'", index).await, ["t"]);
 }
 
 #[tokio::test]
 async fn its_queries_find_the_tasks_and_lock_no_more() {
-    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    its_queries_find_the_tasks(Beside::with_job(Order::Hierarchy).await).await;
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    replace(&beside).await;
+    its_queries_find_the_tasks(beside).await;
+}
+
+async fn its_queries_find_the_tasks(mut beside: Beside) {
     beside.fetch(200, Vec::new()).await;
     for url in ["https://acme.example/a", "https://acme.example/b"] {
         beside.now += jiff::SignedDuration::from_secs(1);
@@ -123,7 +157,7 @@ async fn its_queries_find_the_tasks_and_lock_no_more() {
 async fn every_priority_is_that_of_rust() {
     let beside = Beside::new().await;
     let all = "SELECT p, t, h, s, found_priority(h, t, p, s) FROM (SELECT generate_series(0, 1000) UNION ALL SELECT NULL) n (p), \
-        unnest(ARRAY['link', 'header', 'sitemap', 'manual', '', NULL]) t, unnest(ARRAY[true, false]) h, unnest(ARRAY[true, false]) s";
+        unnest(ARRAY['link', 'header', 'redirect', 'sitemap', 'listing', 'manual', '', NULL]) t, unnest(ARRAY[true, false]) h, unnest(ARRAY[true, false]) s";
     for row in beside.rows(all, &[]).await {
         let source = row
             .get::<_, Option<i32>>(0)
@@ -131,9 +165,9 @@ async fn every_priority_is_that_of_rust() {
         let (kind, is_homepage, is_from_homepage): (Option<&str>, bool, bool) =
             (row.get(1), row.get(2), row.get(3));
         let found = match kind {
-            Some("link") => Found::Link { source, in_homepage_header: false },
+            Some("link" | "redirect") => Found::Link { source, in_homepage_header: false },
             Some("header") => Found::Link { source, in_homepage_header: is_from_homepage },
-            Some("sitemap") => Found::Sitemap,
+            Some("sitemap" | "listing") => Found::Sitemap,
             _ => Found::Otherwise,
         };
         let expected = i32::from(priority(is_homepage, found).thousandths());
@@ -148,9 +182,68 @@ async fn every_priority_is_that_of_rust() {
     }
 }
 
+/// Whatever pages are worth when it is called, and wherever they stand: as much as the way in which they were found is worth, if
+/// that is a sitemap or another list, and a homepage 1.000.
+#[tokio::test]
+async fn the_pages_of_a_job_are_raised_as_the_rules_say() {
+    const WAYS: [(&str, Found); 5] = [
+        ("sitemap", Found::Sitemap),
+        ("listing", Found::Sitemap),
+        ("link", Found::Otherwise),
+        ("redirect", Found::Otherwise),
+        ("other", Found::Otherwise),
+    ];
+    for order in [Order::Hierarchy, Order::Fifo, Order::Linked] {
+        let mut beside = Beside::with_job(order).await;
+        beside.start("other", "https://other.example/", order).await;
+        for (number, (way, _)) in WAYS.iter().enumerate() {
+            for path in [format!("/{number}/a"), format!("/{number}/b"), format!("/{number}/high")] {
+                beside.add("acme", "acme.example", &path, (way, None)).await;
+            }
+        }
+        beside.add("acme", "www.acme.example", "/", ("other", None)).await;
+        beside.add("other", "other.example", "/list", ("sitemap", None)).await;
+        // In the middle of its work: some are through, some under way. And as if nothing had been known of any.
+        beside.fetch(200, Vec::new()).await;
+        beside.lease().await.unwrap();
+        let nothing = "UPDATE entries SET priority = 0, best = CASE WHEN best IS NOT NULL THEN 0 END, \
+            record = (record::jsonb || '{\"bestLink\": 0}')::json";
+        beside.sql.batch_execute(nothing).await.unwrap();
+        beside
+            .sql
+            .batch_execute("UPDATE pages SET priority_score = 0.95 WHERE path LIKE '%/high'")
+            .await
+            .unwrap();
+        for steer in [forager_frontier::verbs::Steer::Pause, forager_frontier::verbs::Steer::Resume] {
+            beside.store.steer_job("acme", steer, beside.now).await.unwrap();
+            beside.rows("SELECT update_job_page_priorities('acme')", &[]).await;
+            for (number, (way, found)) in WAYS.into_iter().enumerate() {
+                let by_rule = if found == Found::Sitemap { priority(false, found) } else { Priority::ZERO };
+                let scores = format!("FROM pages WHERE path LIKE '/{number}/%' ORDER BY path");
+                let want = [
+                    format!("/{number}/a {by_rule}"),
+                    format!("/{number}/b {by_rule}"),
+                    format!("/{number}/high 0.950"),
+                ];
+                assert_eq!(beside.told("path, priority_score", &scores).await, want, "{way} in {order}");
+            }
+            let home = priority(true, Found::Otherwise).to_string();
+            let homes = "FROM pages WHERE path = '/' AND job_id = 'acme'";
+            assert_eq!(beside.told("priority_score", homes).await, [home.clone(), home], "{order}");
+            let others = "FROM pages WHERE job_id = 'other'";
+            assert_eq!(
+                beside.told("max(priority_score)", others).await,
+                ["0.000"],
+                "another job stays as it is"
+            );
+        }
+        beside.is_sound().await;
+    }
+}
+
 const HOSTS: [&str; 3] = ["acme.example", "www.acme.example", "other.example"];
 const PATHS: [&str; 6] = ["/", "/a", "/b", "/a/c", "/a?q=1", "/%7Ed"];
-const TYPES: [&str; 5] = ["link", "header", "sitemap", "manual", "redirect"];
+const TYPES: [&str; 6] = ["link", "header", "sitemap", "manual", "redirect", "listing"];
 
 /// A page that was found: host and path; how; and on which page, as somebody wrote it.
 type Find = ((usize, usize), usize, Option<(usize, usize, usize)>);
@@ -200,7 +293,8 @@ async fn compare(
     };
     let home = format!("https://{}/", at(HOSTS[0], dot));
     beside.start(job, &home, order).await;
-    let mut pages = Pages::new(mode);
+    // In fifo a page has its score, and only its place in the queue does not hang on it.
+    let mut pages = Pages::new(if mode == Mode::Fifo { Mode::Hierarchy } else { mode });
     let seed = Sighting { url: home, source_type: "seed".into(), source: None, in_header: false };
     pages.see(&seed).unwrap();
     for (index, &((host, path), kind, source)) in finds.iter().enumerate() {
@@ -322,6 +416,7 @@ fn addresses() -> impl Strategy<Value = String> {
         "a",
         "B",
         "/a:",
+        ":/\t/",
         "/C|",
         ".",
         "..",

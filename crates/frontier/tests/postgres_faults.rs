@@ -480,6 +480,53 @@ fn a_server_with_no_room_is_waited_for() {
     drop(cluster);
 }
 
+/// Takes all connections that are to be had; returns what is said to the next who wants one.
+async fn take_all(url: &str, taken: &mut Vec<tokio_postgres::Client>) -> String {
+    let config: tokio_postgres::Config = url.parse().unwrap();
+    loop {
+        match config.connect(tokio_postgres::NoTls).await {
+            Ok((client, connection)) => {
+                tokio::spawn(connection);
+                taken.push(client);
+            }
+            Err(error) => return error.as_db_error().unwrap().message().to_owned(),
+        }
+    }
+}
+
+/// Others take every connection again and again, also those that workers had: whoever comes is told so, and the work goes on.
+#[test]
+fn workers_go_on_when_others_take_all_connections() {
+    const CUT: &str =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'forager'";
+    let rounds = setting("FORAGER_SOAK_ROUNDS", 3) as u64;
+    let cluster = Cluster::start();
+    let schema = InSchema::at(&cluster.url);
+    let (url, options) = (cluster.url.clone(), schema.options.clone());
+    under_load(schema, (rounds + 1) * 40, move |floor| async move {
+        sql(&url, "ALTER ROLE forager NOSUPERUSER").await;
+        for round in 1..=rounds {
+            while floor.completed() < round * 40 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let mut taken = Vec::new();
+            take_all(&url, &mut taken).await;
+            while !taken[0].query(CUT, &[]).await.unwrap().is_empty() {
+                let said = take_all(&url, &mut taken).await;
+                let impatient = PostgresOptions { patience: Duration::ZERO, ..options.clone() };
+                if let Err(error) = Postgres::connect(&url, Settings::default(), impatient).await {
+                    assert!(error.to_string().contains(&said), "{error}: {said}");
+                    assert!(said.contains("connection slots") || said.contains("too many clients"), "{said}");
+                }
+            }
+            let before = floor.completed();
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            assert_eq!(floor.completed(), before, "nobody has a connection");
+        }
+    });
+    drop(cluster);
+}
+
 /// As while another one takes over: it answers questions, and takes nothing in.
 #[test]
 fn a_server_that_only_reads_is_waited_for() {

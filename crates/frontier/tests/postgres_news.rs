@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use common::postgres::{InSchema, apart, sql};
 use common::shop::{begin, start};
+use common::sql::Beside;
+use forager_core::order::Order;
 use forager_frontier::verbs::{LeaseRequest, Link, Page};
 use forager_frontier::{Frontier, Postgres, Settings};
 
@@ -60,6 +62,35 @@ fn an_idle_worker_hears_at_once_of_what_another_process_adds() {
     schema.options.listens = true;
     let took = time_to_hear(schema);
     assert!(took < Duration::from_secs(4), "it took {took:?}: as long as if it had looked by itself");
+}
+
+/// Who adds a task by SQL tells workers, as Forager does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_worker_hears_at_once_of_what_sql_adds() {
+    let mut beside = Beside::with_job(Order::Hierarchy).await;
+    let mut listening = beside.schema.clone();
+    listening.options.listens = true;
+    let idle = listening.connect(Settings::default());
+    beside.fetch(200, Vec::new()).await;
+    let mut bell = idle.arrivals();
+    let is_listening =
+        format!("FROM pg_stat_activity WHERE query LIKE 'LISTEN%{}%'", beside.schema.options.schema);
+    while beside.told("pid", &is_listening).await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    beside.now += jiff::SignedDuration::from_secs(10);
+    assert!(idle.lease(&LeaseRequest::default(), beside.now).await.unwrap().leased.is_empty());
+    // A while without a ring that is shorter than it takes until a worker looks by itself.
+    while tokio::time::timeout(Duration::from_millis(300), bell.changed()).await.is_ok() {
+        bell.borrow_and_update();
+    }
+    let added = Instant::now();
+    beside.add("acme", "acme.example", "/late", ("sitemap", None)).await;
+    bell.changed().await.unwrap();
+    let took = added.elapsed();
+    assert!(took < Duration::from_secs(2), "it took {took:?}: as long as if it had looked by itself");
+    let leased = idle.lease(&LeaseRequest::default(), beside.now).await.unwrap().leased;
+    assert_eq!(leased[0].url, "https://acme.example/late");
 }
 
 #[test]

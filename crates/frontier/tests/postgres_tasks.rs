@@ -420,8 +420,19 @@ async fn setting_a_priority_has_a_page_crawled_sooner() {
         let set = "UPDATE pages SET priority_score = 0.9 WHERE path = '/b' AND job_id = 'acme'";
         beside.sql.batch_execute(set).await.unwrap();
         beside.sql.batch_execute("UPDATE pages SET priority_score = 0.2 WHERE path = '/b'").await.unwrap();
-        let score = if order == Order::Fifo { "0.000" } else { "0.900" };
-        assert_eq!(beside.told("priority_score", "FROM pages WHERE path = '/b'").await, [score], "{order}");
+        assert_eq!(
+            beside.told("priority_score, rank", "FROM pages WHERE path = '/b'").await,
+            ["0.900 3"],
+            "{order}"
+        );
+        let effective = if order == Order::Fifo { "0 0" } else { "0.800 0.900" };
+        assert_eq!(
+            beside
+                .told("min(effective_priority), max(effective_priority)", "FROM prioritized_pending_tasks")
+                .await,
+            [effective],
+            "{order}"
+        );
         for path in expected {
             let (leased, _) = beside.fetch(200, Vec::new()).await;
             assert_eq!(leased.url, format!("https://acme.example{path}"), "{order}");

@@ -175,9 +175,9 @@ pub(crate) struct ManifestArgs {
 
 /// Follow the priorities of pages as they are found
 ///
-/// Each line is a sighting: `url`, `sourceType` (`link`, `sitemap` or any other), `source` (the
-/// page that has the link) and `inHeader`. Prints `url`, its `priority` after the sighting, and
-/// its `rank` among the pages seen so far.
+/// Each line is a sighting: `url`, `sourceType` (`link`, `redirect`, `sitemap`, `listing` or any
+/// other), `source` (the page that leads to it) and `inHeader`. Prints `url`, its `priority` after
+/// the sighting, and its `rank` among the pages seen so far.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -108,7 +108,7 @@ struct Ranked {
 impl Ranked {
     fn of(entry: EntryView, total_pages: u64) -> Self {
         Self {
-            rank: entry.priority.rank(total_pages),
+            rank: entry.worth.rank(total_pages),
             priority: entry.priority,
             state: entry.state,
             url: entry.url,
@@ -130,7 +130,7 @@ fn pages(args: &JobPagesArgs) -> anyhow::Result<Outcome> {
             let listed = store::ask(store.frontier.list(&filter, now))?;
             for entry in listed.entries {
                 let created = entry.record.origin.created;
-                let place = ClaimOrder::new(entry.priority, created, u64::from(entry.id.0));
+                let place = ClaimOrder::new(entry.worth, created, u64::from(entry.id.0));
                 if best.would_keep(&place) {
                     best.push(place, Ranked::of(entry, total));
                 }

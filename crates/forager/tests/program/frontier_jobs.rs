@@ -41,7 +41,7 @@ fn a_homepage_of_1700_pages_has_rank_1700() {
 
 #[test]
 fn the_mode_decides_what_pages_are_worth() {
-    for (mode, priority, rank) in [("hierarchy", 0.8, 2), ("linked", 0.801, 2), ("fifo", 0.0, 0)] {
+    for (mode, priority, rank) in [("hierarchy", 0.8, 2), ("linked", 0.801, 2), ("fifo", 0.0, 2)] {
         let queue = Queue::nowhere();
         let job = queue.good(&["job", "create", HOME, "--mode", mode]);
         assert_eq!((&job[0]["order"], &job[0]["started"]), (&json!(mode), &json!(NOW)));

@@ -84,8 +84,28 @@ pub async fn fifo_has_no_priorities(world: World) {
     world.find("c", HOME, ["https://a.example/2", "https://a.example/1"]).await;
     world.discover(on_page(HOME, Link { in_header: true, ..link("https://a.example/0") })).await;
     assert_eq!(world.priority("c", "https://a.example/0").await, 0);
+    // What they are worth is kept all the same, for people and for the pages that they link to.
+    world.find("c", "https://a.example/1", ["https://a.example/deep"]).await;
+    let worths = [
+        (HOME, 1000),
+        ("https://a.example/0", 900),
+        ("https://a.example/1", 800),
+        ("https://a.example/deep", 640),
+    ];
+    for (url, want) in worths {
+        assert_eq!(world.the_entry("c", url).await.worth.thousandths(), want, "{url}");
+    }
+    let header = Link { in_header: true, ..link("https://a.example/1") };
+    assert_eq!(world.discover(on_page(HOME, header)).await[0].action, Improved);
+    world.reopen();
+    assert_eq!(
+        world.the_entry("c", "https://a.example/1").await.worth.thousandths(),
+        900,
+        "only ever raised"
+    );
     let order = world.lease_urls(9).await;
-    assert_eq!(order, [HOME, "https://a.example/2", "https://a.example/1", "https://a.example/0"]);
+    let deep = "https://a.example/deep";
+    assert_eq!(order, [HOME, "https://a.example/2", "https://a.example/1", "https://a.example/0", deep]);
 }
 
 pub async fn linked_adds_a_little_for_each_further_page(world: World) {

@@ -431,8 +431,8 @@ impl<'c> Context<'c> {
         sighting: Sighting<'_>,
     ) -> Result<bool> {
         match order {
-            Order::Fifo => {}
-            Order::Hierarchy => {
+            Order::Fifo | Order::Hierarchy => {
+                standing.by_arrival = order.is_by_arrival();
                 standing.priority = standing.priority.max(super::priority::by_hierarchy(sighting));
             }
             Order::Services => {
@@ -500,6 +500,7 @@ pub(super) fn fresh(queue: QueueId, seed: Option<SeedId>, harvest: u8, due: Mome
         is_hub: false,
         harvest,
         by_due: false,
+        by_arrival: false,
         step: None,
     }
 }

@@ -257,7 +257,7 @@ impl Subject<'_> {
         };
         PriorityTerms {
             order: order.to_string(),
-            value: Some(f64::from(standing.priority.thousandths()) / 1000.0),
+            value: Some(f64::from(standing.effective().thousandths()) / 1000.0),
             terms,
             next_step: standing.step,
         }

@@ -257,7 +257,7 @@ impl<'c> Counter<'c> {
             host: tx.host_key(host_id).0.to_owned(),
             seed: seed_text(self.catalog, &standing),
             depth: standing.place.depth,
-            priority: standing.priority,
+            priority: standing.effective(),
             due: standing.due,
             last_fetch: standing.last_fetch,
             fingerprint: record.fingerprint,

@@ -77,9 +77,9 @@ pub(super) fn prioritise(
     now: Moment,
 ) {
     standing.by_due = order.ties_by_due();
+    standing.by_arrival = order.is_by_arrival();
     standing.step = None;
     match order {
-        Order::Fifo => standing.priority = Priority::ZERO,
         Order::Risk => standing.priority = by_risk(standing.risk),
         Order::Score => {
             let signals = signals(standing, record);
@@ -87,7 +87,7 @@ pub(super) fn prioritise(
             standing.priority = thousandths(u16::from(scored.score) * 10);
             standing.step = next_change(&signals, now.timestamp()).map(|step| Moment::due(step, now));
         }
-        Order::Hierarchy => {
+        Order::Fifo | Order::Hierarchy => {
             let found = sighting.map_or(Priority::ZERO, by_hierarchy);
             standing.priority = standing.priority.max(found);
         }

@@ -53,7 +53,8 @@ pub(super) fn view<T: Tx>(tx: &T, catalog: &Catalog, entry: EntryId) -> Result<O
         url,
         host: tx.host_key(host).0.to_owned(),
         state: standing.state,
-        priority: standing.priority,
+        priority: standing.effective(),
+        worth: standing.priority,
         due: standing.due,
         seed: seed_text(catalog, &standing),
         depth: standing.place.depth,
@@ -230,7 +231,7 @@ impl Turn {
             collection: parts.map(|(number, _)| collection_name(catalog, number)).unwrap_or_default(),
             url,
             host: parts.map(|(_, host)| tx.host_key(host).0.to_owned()).unwrap_or_default(),
-            priority: standing.map(|standing| standing.priority).unwrap_or_default(),
+            priority: standing.map(|standing| standing.effective()).unwrap_or_default(),
             due: standing.map(|standing| standing.due).unwrap_or_default(),
             waits_for: self.waits_for,
         })
@@ -328,5 +329,5 @@ pub(super) fn order_key(
     entry: EntryId,
     standing: &Standing,
 ) -> (Reverse<forager_core::hierarchy::Priority>, Option<Moment>, EntryId) {
-    (Reverse(standing.priority), standing.by_due.then_some(standing.due), entry)
+    (Reverse(standing.effective()), standing.by_due.then_some(standing.due), entry)
 }

@@ -384,8 +384,8 @@ impl Tx for Model {
             return by_due.min_by_key(|(id, entry)| (entry.standing.due, *id)).map(|(id, _)| id);
         }
         let order = |(id, entry): &(EntryId, &Entry)| {
-            let Standing { priority, due, by_due, .. } = entry.standing;
-            (std::cmp::Reverse(priority), by_due.then_some(due), *id)
+            let standing = &entry.standing;
+            (std::cmp::Reverse(standing.effective()), standing.by_due.then_some(standing.due), *id)
         };
         ready.min_by_key(order).map(|(id, _)| id)
     }

@@ -22,8 +22,11 @@ pub struct EntryView {
     pub host: String,
     /// Whether it waits.
     pub state: State,
-    /// Its priority.
+    /// The priority that orders the queue.
     pub priority: Priority,
+    /// What it is worth: the same, unless arrival alone orders the queue.
+    #[serde(skip)]
+    pub worth: Priority,
     /// When it is due.
     pub due: Moment,
     /// The seed that owns it.

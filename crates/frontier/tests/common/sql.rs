@@ -108,13 +108,24 @@ impl Beside {
 
     /// Adds a page to a job as SQL users do; returns the number of its task.
     pub async fn add(&self, job: &str, host: &str, path: &str, source: (&str, Option<&str>)) -> i32 {
+        self.offer(job, host, path, source).await.expect("the page is added")
+    }
+
+    /// The same, with a page that may be passed over.
+    pub async fn offer(
+        &self,
+        job: &str,
+        host: &str,
+        path: &str,
+        source: (&str, Option<&str>),
+    ) -> Option<i32> {
         const DOMAIN: &str = "INSERT INTO domains (name) VALUES ($1) RETURNING id";
         const PAGE: &str = "INSERT INTO pages (domain_id, path) VALUES ($1, $2) RETURNING id";
         const TASK: &str = "INSERT INTO tasks (job_id, page_id, status, source_type, source_url) \
             VALUES ($1, $2, 'pending', $3, $4) RETURNING id";
         let domain: i32 = self.rows(DOMAIN, &[&host]).await[0].get(0);
         let page: i32 = self.rows(PAGE, &[&domain, &path]).await[0].get(0);
-        self.rows(TASK, &[&job, &page, &source.0, &source.1]).await[0].get(0)
+        self.rows(TASK, &[&job, &page, &source.0, &source.1]).await.first().map(|row| row.get(0))
     }
 
     /// Runs a statement that must fail; returns what the database says.

@@ -269,7 +269,7 @@ impl Inner {
 type Order = (std::cmp::Reverse<u16>, Option<u32>, u32);
 
 fn order(number: u32, slot: &Slot) -> Order {
-    (std::cmp::Reverse(slot.priority), slot.is_by_due().then_some(slot.due), number)
+    (std::cmp::Reverse(slot.priority()), slot.is_by_due().then_some(slot.due), number)
 }
 
 fn is_in(rota: &Rota, filed: Filed, queue: QueueId) -> bool {

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::slots::Slot;
+use super::slots::{BY_ARRIVAL, Slot, worth};
 use crate::entry::{EntryId, Lease, QueueId, SeedId, Standing, State, Token};
 use crate::moment::Moment;
 
@@ -142,7 +142,7 @@ fn put_standing(out: &mut Vec<u8>, standing: &Standing, has_record: bool) {
     put_optional(out, standing.seed.map(|seed| seed.0));
     put(out, standing.place.depth.into());
     put(out, standing.place.hops_off_domain.into());
-    put(out, standing.priority.thousandths().into());
+    put(out, worth(standing).into());
     put(out, standing.due.second().into());
     put_optional(out, standing.last_fetch.map(Moment::second));
     out.push(standing.harvest);
@@ -157,11 +157,18 @@ fn standing(reader: &mut Reader<'_>) -> Read<(Standing, bool)> {
     use forager_core::sentinel::Risk;
     const RISKS: [Risk; 4] = [Risk::Low, Risk::Medium, Risk::High, Risk::Critical];
     let flags = reader.byte()?;
+    let queue = QueueId(reader.short()?);
+    let seed = optional(reader)?.map(SeedId);
+    let place = Place { depth: reader.short()?, hops_off_domain: reader.short()? };
+    let worth = thousandths(reader.short()?).ok_or(Unreadable)?;
+    let by_arrival = worth >= BY_ARRIVAL;
+    let priority = if by_arrival { worth - BY_ARRIVAL } else { worth };
     let mut standing = Standing {
-        queue: QueueId(reader.short()?),
-        seed: optional(reader)?.map(SeedId),
-        place: Place { depth: reader.short()?, hops_off_domain: reader.short()? },
-        priority: thousandths(reader.short()?).and_then(Priority::from_thousandths).ok_or(Unreadable)?,
+        queue,
+        seed,
+        place,
+        priority: Priority::from_thousandths(priority).ok_or(Unreadable)?,
+        by_arrival,
         due: Moment::from_second(reader.short()?),
         last_fetch: optional(reader)?.map(Moment::from_second),
         state: State::ALL[usize::from(flags & 0b11)],

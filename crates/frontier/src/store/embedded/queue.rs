@@ -86,7 +86,7 @@ impl Bucket {
     /// The first element that is not out of date.
     fn first(&mut self, queue: QueueId, slots: &Slots) -> Option<u32> {
         let priority = self.priority;
-        let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority == priority);
+        let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority() == priority);
         while let Some(&Reverse(number)) = self.by_arrival.peek() {
             if is_here(number).is_some_and(|slot| !slot.is_by_due()) {
                 return Some(number);
@@ -286,7 +286,7 @@ impl Queue {
 impl Order {
     /// Takes in an entry.
     fn add(&mut self, number: u32, slot: &Slot) {
-        let bucket = self.bucket(slot.priority);
+        let bucket = self.bucket(slot.priority());
         if slot.is_by_due() {
             push(&mut bucket.by_due, Timed::new(slot.due, number));
             if let Some(oldest) = &mut self.oldest {
@@ -323,7 +323,7 @@ impl Order {
         self.left_behind = 0;
         for bucket in &mut self.buckets {
             let priority = bucket.priority;
-            let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority == priority);
+            let is_here = |number| ready(queue, slots, number).filter(|slot| slot.priority() == priority);
             tidy(&mut bucket.by_arrival, |number| is_here(*number).is_some_and(|slot| !slot.is_by_due()));
             tidy(&mut bucket.by_due, |due| {
                 is_here(due.number()).is_some_and(|slot| slot.is_by_due() && slot.due == due.second())

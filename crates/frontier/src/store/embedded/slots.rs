@@ -19,6 +19,9 @@ const READY: u8 = 1 << 5;
 const RECORD: u8 = 1 << 6;
 const DOOMED: u8 = 1 << 7;
 
+/// What is added to a priority that orders nothing.
+pub(super) const BY_ARRIVAL: u16 = 1 << 12;
+
 const OFFSET: u8 = 0b11_1111;
 const RISK_SHIFT: u8 = 6;
 
@@ -36,8 +39,8 @@ pub(super) struct Slot {
     pub(super) due: u32,
     last_fetch: u32,
     depth: u16,
-    /// In thousandths, as the queues order by it.
-    pub(super) priority: u16,
+    /// In thousandths; over [`BY_ARRIVAL`] if the queues do not order by it.
+    worth: u16,
     hops: u8,
     harvest: u8,
     flags: u8,
@@ -54,7 +57,7 @@ impl Slot {
         due: 0,
         last_fetch: NONE,
         depth: 0,
-        priority: 0,
+        worth: 0,
         hops: 0,
         harvest: 0,
         flags: 0,
@@ -116,6 +119,11 @@ impl Slot {
         self.flags & BY_DUE != 0
     }
 
+    /// The priority that orders its queue, in thousandths.
+    pub(super) fn priority(&self) -> u16 {
+        if self.worth >= BY_ARRIVAL { 0 } else { self.worth }
+    }
+
     /// Whether its queue counts it as ready.
     pub(super) fn is_ready(&self) -> bool {
         self.flags & READY != 0
@@ -152,7 +160,7 @@ impl Slot {
 
     /// Whether both have the same place in the same queue.
     pub(super) fn stands_like(&self, other: &Self) -> bool {
-        let place = |slot: &Self| (slot.queue, slot.state(), slot.priority, slot.due, slot.is_by_due());
+        let place = |slot: &Self| (slot.queue, slot.state(), slot.priority(), slot.due, slot.is_by_due());
         place(self) == place(other)
     }
 
@@ -164,7 +172,7 @@ impl Slot {
         self.last_fetch = standing.last_fetch.map_or(NONE, Moment::second);
         self.depth = standing.place.depth.min(DEEPEST.depth) as u16;
         self.hops = standing.place.hops_off_domain.min(DEEPEST.hops_off_domain) as u8;
-        self.priority = standing.priority.thousandths();
+        self.worth = worth(standing);
         self.harvest = standing.harvest;
         self.flags = (self.flags & !STATE) | standing.state as u8;
         self.extra = (self.extra & OFFSET) | ((standing.risk as u8) << RISK_SHIFT);
@@ -180,7 +188,7 @@ impl Slot {
             queue: self.queue(),
             seed: (self.seed != NONE).then_some(SeedId(self.seed)),
             place: Place { depth: self.depth.into(), hops_off_domain: self.hops.into() },
-            priority: Priority::from_thousandths(self.priority).unwrap_or(Priority::MAX),
+            priority: Priority::from_thousandths(self.worth % BY_ARRIVAL).unwrap_or(Priority::MAX),
             due: Moment::from_second(self.due),
             last_fetch: (self.last_fetch != NONE).then(|| Moment::from_second(self.last_fetch)),
             state: self.state(),
@@ -188,9 +196,15 @@ impl Slot {
             is_hub: self.flags & HUB != 0,
             harvest: self.harvest,
             by_due: self.is_by_due(),
+            by_arrival: self.worth >= BY_ARRIVAL,
             step,
         }
     }
+}
+
+/// The priority of a standing, and whether it orders anything, as one number.
+pub(super) fn worth(standing: &Standing) -> u16 {
+    standing.priority.thousandths() + if standing.by_arrival { BY_ARRIVAL } else { 0 }
 }
 
 /// All slots, by number.
@@ -266,6 +280,7 @@ pub(super) mod tests {
             is_hub: false,
             harvest: 0,
             by_due: false,
+            by_arrival: false,
             step: None,
         }
     }
@@ -284,6 +299,7 @@ pub(super) mod tests {
             is_hub: true,
             harvest: 255,
             by_due: true,
+            by_arrival: true,
             step: Some(Moment::from_millisecond(1_800_000_000_123)),
         }
     }

@@ -43,14 +43,23 @@ struct Look {
     priority: u16,
     due: u8,
     by_due: bool,
+    by_arrival: bool,
     state: u8,
     step: Option<u8>,
 }
 
 fn looks() -> impl Strategy<Value = Look> {
     let priority = prop_oneof![Just(0), Just(500), Just(1000)];
-    (priority, 0..40u8, any::<bool>(), 0..6u8, proptest::option::of(0..40u8))
-        .prop_map(|(priority, due, by_due, state, step)| Look { priority, due, by_due, state, step })
+    (priority, 0..40u8, any::<(bool, bool)>(), 0..6u8, proptest::option::of(0..40u8)).prop_map(
+        |(priority, due, (by_due, by_arrival), state, step)| Look {
+            priority,
+            due,
+            by_due,
+            by_arrival,
+            state,
+            step,
+        },
+    )
 }
 
 fn ops() -> impl Strategy<Value = Op> {
@@ -112,6 +121,7 @@ fn standing(queue: QueueId, look: Look, now: Moment) -> Standing {
         is_hub: look.due.is_multiple_of(3),
         harvest: look.due,
         by_due: look.by_due,
+        by_arrival: look.by_arrival,
         step: look.step.map(|step| second(step).after_millis(1)),
     }
 }

@@ -48,6 +48,10 @@ const QUESTIONS: &[(&str, &str)] = &[
         "SELECT 'entry ' || e.id FROM @entries e WHERE e.tie <> -1 AND e.tie <> e.due LIMIT 1000",
     ),
     (
+        "it goes by its priority, though arrival alone counts",
+        "SELECT 'entry ' || e.id FROM @entries e WHERE e.best IS NOT NULL AND e.priority <> 0 LIMIT 1000",
+    ),
+    (
         "its seed is not there",
         "SELECT 'entry ' || e.id FROM @entries e LEFT JOIN @catalog_rows c ON c.kind = 2 AND c.number = e.seed \
             WHERE e.seed IS NOT NULL AND c.number IS NULL LIMIT 1000",

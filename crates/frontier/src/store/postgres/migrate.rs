@@ -52,6 +52,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(10, "0010", "overall"),
     migration!(11, "0011", "leases"),
     migration!(12, "0012", "lookups"),
+    migration!(13, "0013", "sightings"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.

@@ -16,7 +16,7 @@ use crate::moment::Moment;
 macro_rules! standing {
     () => {
         "e.id, e.queue, e.state, e.seed, e.depth, e.hops, e.priority, e.due, e.last_fetch, e.risk, \
-         e.is_hub, e.harvest, e.tie, e.step, e.token, e.leased_from, e.leased_until"
+         e.is_hub, e.harvest, e.tie, e.step, e.token, e.leased_from, e.leased_until, e.best"
     };
 }
 
@@ -34,7 +34,7 @@ const RISKS: [Risk; 4] = [Risk::Low, Risk::Medium, Risk::High, Risk::Critical];
 const HOWS: [How; 6] = [How::Seed, How::Link, How::Sitemap, How::Redirect, How::Other, How::Listing];
 
 /// How many columns a standing has.
-const TEXT_FROM: usize = 17;
+pub(super) const STANDING_ENDS: usize = 18;
 
 /// A key as it can be asked for. The server takes no text with a zero in it, and no key that is there has one, or is empty.
 pub(super) fn askable(key: &str) -> &str {
@@ -108,6 +108,7 @@ pub(super) fn entry(row: &Row, has_text: bool) -> Result<(EntryId, EntryRow), Fa
     let state: i16 = row.try_get(2)?;
     let risk: i16 = row.try_get(9)?;
     let tie: i64 = row.try_get(12)?;
+    let best: Option<i32> = row.try_get(17)?;
     let standing = Standing {
         queue: queue_id(row.try_get(1)?),
         state: of(&STATES, state)?,
@@ -116,7 +117,7 @@ pub(super) fn entry(row: &Row, has_text: bool) -> Result<(EntryId, EntryRow), Fa
             depth: short(row.try_get(4)?),
             hops_off_domain: short(row.try_get::<_, i16>(5)?.into()),
         },
-        priority: u16::try_from(row.try_get::<_, i32>(6)?)
+        priority: u16::try_from(best.map_or_else(|| row.try_get(6), Ok)?)
             .ok()
             .and_then(Priority::from_thousandths)
             .unwrap_or(Priority::MAX),
@@ -126,6 +127,7 @@ pub(super) fn entry(row: &Row, has_text: bool) -> Result<(EntryId, EntryRow), Fa
         is_hub: row.try_get(10)?,
         harvest: u8::try_from(row.try_get::<_, i16>(11)?).unwrap_or_default(),
         by_due: tie >= 0,
+        by_arrival: best.is_some(),
         step: row.try_get::<_, Option<i64>>(13)?.map(moment_of_millis),
     };
     let token: Option<i64> = row.try_get(14)?;
@@ -138,7 +140,7 @@ pub(super) fn entry(row: &Row, has_text: bool) -> Result<(EntryId, EntryRow), Fa
         }),
         None => None,
     };
-    let text = if has_text { Some(read_text(row, TEXT_FROM)?) } else { None };
+    let text = if has_text { Some(read_text(row, STANDING_ENDS)?) } else { None };
     Ok((id, EntryRow { standing, lease, text }))
 }
 

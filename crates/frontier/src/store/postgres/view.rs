@@ -197,7 +197,7 @@ impl View {
 
     fn first_by_priority(&self, queue: QueueId) -> Option<EntryId> {
         self.first(queue, false, |id, standing| {
-            (std::cmp::Reverse(standing.priority), standing.by_due.then_some(standing.due), id)
+            (std::cmp::Reverse(standing.effective()), standing.by_due.then_some(standing.due), id)
         })
     }
 

@@ -20,10 +20,11 @@ pub(super) fn remove_entries<'a>(changes: &Changes) -> Option<Statement<'a>> {
 }
 
 /// Where an entry stands, in the order of [`standing`].
-const STANDING: [Column; 13] = [
+const STANDING: [Column; 14] = [
     ("state", SMALL),
     ("ready", TRUTH),
     ("priority", INT),
+    ("best", INT_OR_NONE),
     ("due", BIG),
     ("tie", BIG),
     ("seed", INT_OR_NONE),
@@ -40,7 +41,8 @@ fn standing(view: &View, standing: &Standing) -> [i64; STANDING.len()] {
     [
         standing.state as i64,
         view.is_ready(standing).into(),
-        standing.priority.thousandths().into(),
+        standing.effective().thousandths().into(),
+        or_none(standing.by_arrival.then(|| standing.priority.thousandths())),
         second(standing.due),
         if standing.by_due { second(standing.due) } else { -1 },
         or_none(standing.seed.map(|seed| int(seed.0))),
@@ -143,7 +145,7 @@ pub(super) struct Changed {
 pub(super) fn change(numbers: &str, records: &str) -> String {
     let columns = [&LEASE[..], &STANDING, &LEARNED].concat();
     format!(
-        "UPDATE @entries e SET state = w.state, ready = w.ready, priority = w.priority, due = w.due, tie = w.tie, \
+        "UPDATE @entries e SET state = w.state, ready = w.ready, priority = w.priority, best = w.best, due = w.due, tie = w.tie, \
             seed = w.seed, depth = w.depth, hops = w.hops, last_fetch = w.last_fetch, risk = w.risk, \
             is_hub = w.is_hub, harvest = w.harvest, step = w.step, token = w.token, leased_from = w.leased_from, \
             leased_until = w.leased_until, \

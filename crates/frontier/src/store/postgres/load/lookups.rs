@@ -307,7 +307,7 @@ pub(super) async fn scan(
         session.query(statement, &[(&last, Type::INT4), (&number, Type::INT4), (&limit, Type::INT8)]).await?;
     head.is_all = rows.len() < count;
     for row in &rows {
-        hosts.insert(host_id(row.try_get(17)?));
+        hosts.insert(host_id(row.try_get(rows::STANDING_ENDS)?));
         let (id, row) = rows::entry(row, false)?;
         head.entries.push(id);
         loaded.entries.entry(id).or_insert(Some(row));
