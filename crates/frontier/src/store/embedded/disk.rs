@@ -70,8 +70,8 @@ impl Disk {
             .max_cached_files(Some(options.open_files.max(LEAST_OPEN_FILES)))
             // It would be undone, and done again for a checksum, at every start.
             .journal_compression(CompressionType::None)
-            // With a single one fjall can wait for itself for ever.
-            .worker_threads(std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4)))
+            // With a single one fjall can wait for itself for ever, and with two the first spins while the other compacts.
+            .worker_threads(std::thread::available_parallelism().map_or(3, |cores| cores.get().clamp(3, 4)))
             .open()
             .map_err(failed)?;
         // What is written is held in memory until there are so many MiB of it, and once more while these are written
