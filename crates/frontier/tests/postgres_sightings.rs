@@ -13,10 +13,10 @@ use forager_core::order::Order;
 use forager_core::scope::Profile;
 use forager_core::scope::extent::{Kind, Traps};
 use forager_core::time::Interval;
-use forager_frontier::Frontier as _;
 use forager_frontier::catalog::Limits;
 use forager_frontier::entry::How;
 use forager_frontier::verbs::{Action, LeaseRequest, Leased, Link, NewJob, Page, Target};
+use forager_frontier::{Frontier as _, Settings};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -165,8 +165,6 @@ impl Both {
         self.set_clock().await;
         let written = source.map(url);
         self.sql.offer(&self.job, HOSTS[page.0], PATHS[page.1], (WAYS[way], written.as_deref())).await;
-        // What was passed over is found anew when it is found again, with a number of then.
-        self.sql.rows("DELETE FROM pages WHERE job_id IS NULL", &[]).await;
         let way = WAYS[way];
         let how = match way {
             "seed" => How::Seed,
@@ -207,7 +205,7 @@ impl Both {
 
     /// All pages, and all that is counted of them, are the same.
     async fn are_same(&self) -> Result<(), TestCaseError> {
-        const PAGES: &str = "e.url, e.state, e.priority, coalesce(e.best, -1), e.due, e.created, e.depth, e.hops, e.how, e.length, e.tries, e.last_fetch, \
+        const PAGES: &str = "e.url, e.state, e.priority, coalesce(e.best, -1), e.tie, e.due, e.created, e.depth, e.hops, e.how, e.length, e.tries, e.last_fetch, \
             coalesce(s.url, '-'), c.body -> 'seed' ->> 'url', e.harvest, coalesce(e.record ->> 'bestLink', '-'), \
             (SELECT coalesce(json_agg(l ORDER BY l::text), '[]') FROM json_array_elements(e.record -> 'linkedFrom') l)";
         let from = format!(
@@ -220,7 +218,7 @@ impl Both {
         let counts = "status, total_pages, completed_tasks, failed_tasks";
         prop_assert_eq!(self.sql.told(counts, &jobs).await, self.rust.told(counts, &jobs).await);
         let order = format!(
-            "FROM pages p JOIN tasks t USING (id) WHERE t.job_id = '{}' ORDER BY p.priority_score DESC, p.id",
+            "FROM pages p JOIN tasks t USING (id) JOIN domains d ON d.id = p.domain_id WHERE t.job_id = '{}' ORDER BY p.priority_score DESC, t.created_at, d.name, p.path",
             self.job
         );
         let seen = "p.path, p.priority_score, p.rank, t.source_type, t.source_url";
@@ -389,4 +387,41 @@ async fn notices(beside: &Beside) -> (std::sync::mpsc::Receiver<String>, tokio_p
     });
     client.batch_execute(&format!("SET search_path TO {}", beside.schema.options.schema)).await.unwrap();
     (notices, client)
+}
+
+/// Numbers are set aside by each process, and a page may have its number long before its task: what counts among equals is when
+/// a page came.
+#[tokio::test]
+async fn who_came_first_goes_first_whoever_found_it() {
+    for order in [Order::Hierarchy, Order::Fifo] {
+        let mut beside = Beside::new().await;
+        beside.now -= SignedDuration::from_secs(600);
+        beside.start("acme", HOME, order).await;
+        let page = "INSERT INTO pages (domain_id, path) SELECT domain_id, '/sql' FROM jobs";
+        beside.sql.batch_execute(page).await.unwrap();
+        let mut many = beside.schema.clone();
+        many.options.number_block = 256;
+        let stores = [0, 1].map(|_| many.connect(Settings::default()));
+        // The first one sets its numbers aside with the second page, and uses them after the other one.
+        for (path, store) in [("one", 0), ("two", 0), ("three", 1), ("four", 0), ("five", 1), ("six", 0)] {
+            beside.now += SignedDuration::from_secs(1);
+            let links = vec![link(&format!("{HOME}{path}"))];
+            let page =
+                Page { collection: "acme".into(), source: Some(HOME.into()), links, ..Page::default() };
+            stores[store].discover(&[page], beside.now).await.unwrap();
+        }
+        beside.add("acme", "acme.example", "/sql", ("link", Some(HOME))).await;
+        let by_number = beside.told("path", "FROM tasks ORDER BY id").await;
+        let expected = ["/", "/one", "/two", "/three", "/four", "/five", "/six", "/sql"];
+        assert_ne!(by_number, expected, "numbers are not in the order of arrival");
+        let shown = "FROM prioritized_pending_tasks ORDER BY effective_priority DESC, created_at, id";
+        assert_eq!(beside.told("path", shown).await, expected, "{order}");
+        beside.now += SignedDuration::from_secs(600);
+        for path in expected {
+            let (leased, _) = beside.fetch(200, Vec::new()).await;
+            assert_eq!(leased.url, format!("https://acme.example{path}"), "{order}");
+        }
+        beside.is_sound().await;
+        assert_eq!(beside.store.check().await.unwrap().findings, []);
+    }
 }

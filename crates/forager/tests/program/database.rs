@@ -223,7 +223,7 @@ fn a_check_finds_what_is_wrong_and_nothing_else() {
             "it is ready without being queued",
         ),
         ("no lease", "UPDATE entries SET token = NULL WHERE state = 1", "it is leased without a lease"),
-        ("another order", "UPDATE entries SET tie = 7", "another due time than its own"),
+        ("another order", "UPDATE entries SET tie = 7", "another time than its own"),
         ("two orders", "UPDATE entries SET best = 7", "though arrival alone counts"),
         ("no such seed", "UPDATE entries SET seed = 99", "its seed is not there"),
         ("a token of nobody", "UPDATE entries SET token = 99999 WHERE state = 1", "was never given out"),

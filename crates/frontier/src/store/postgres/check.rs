@@ -44,8 +44,8 @@ const QUESTIONS: &[(&str, &str)] = &[
             OR (e.state = 1) <> (e.leased_from IS NOT NULL) OR (e.state = 1) <> (e.leased_until IS NOT NULL) LIMIT 1000",
     ),
     (
-        "it goes by another due time than its own",
-        "SELECT 'entry ' || e.id FROM @entries e WHERE e.tie <> -1 AND e.tie <> e.due LIMIT 1000",
+        "it goes by another time than its own",
+        "SELECT 'entry ' || e.id FROM @entries e WHERE e.tie NOT IN (e.due, e.created - 1099511627776) LIMIT 1000",
     ),
     (
         "it goes by its priority, though arrival alone counts",

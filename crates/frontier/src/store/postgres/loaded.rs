@@ -18,6 +18,8 @@ use crate::verbs::{EventRow, FetchRow, Tally};
 #[derive(Clone, Debug)]
 pub(super) struct EntryRow {
     pub(super) standing: Standing,
+    /// When it came into the queue; whole seconds. Numbers do not tell: each process has set some aside.
+    pub(super) arrived: Moment,
     pub(super) lease: Option<Lease>,
     /// None if it was not read.
     pub(super) text: Option<Text>,

@@ -16,14 +16,14 @@ use crate::moment::Moment;
 macro_rules! standing {
     () => {
         "e.id, e.queue, e.state, e.seed, e.depth, e.hops, e.priority, e.due, e.last_fetch, e.risk, \
-         e.is_hub, e.harvest, e.tie, e.step, e.token, e.leased_from, e.leased_until, e.best"
+         e.is_hub, e.harvest, e.tie, e.step, e.token, e.leased_from, e.leased_until, e.best, e.created"
     };
 }
 
 /// The columns of an entry's text, in the order of [`read_text`], after those of its standing.
 macro_rules! text {
     () => {
-        "e.url, e.identity, e.created, e.how, e.source, e.length, e.record::text"
+        "e.url, e.identity, e.how, e.source, e.length, e.record::text"
     };
 }
 
@@ -34,7 +34,7 @@ const RISKS: [Risk; 4] = [Risk::Low, Risk::Medium, Risk::High, Risk::Critical];
 const HOWS: [How; 6] = [How::Seed, How::Link, How::Sitemap, How::Redirect, How::Other, How::Listing];
 
 /// How many columns a standing has.
-pub(super) const STANDING_ENDS: usize = 18;
+pub(super) const STANDING_ENDS: usize = 19;
 
 /// A key as it can be asked for. The server takes no text with a zero in it, and no key that is there has one, or is empty.
 pub(super) fn askable(key: &str) -> &str {
@@ -140,8 +140,9 @@ pub(super) fn entry(row: &Row, has_text: bool) -> Result<(EntryId, EntryRow), Fa
         }),
         None => None,
     };
-    let text = if has_text { Some(read_text(row, STANDING_ENDS)?) } else { None };
-    Ok((id, EntryRow { standing, lease, text }))
+    let arrived = moment_of_second(row.try_get(18)?);
+    let text = if has_text { Some(read_text(row, STANDING_ENDS, arrived)?) } else { None };
+    Ok((id, EntryRow { standing, arrived, lease, text }))
 }
 
 fn of<T: Copy>(known: &[T], number: i16) -> Result<T, Failure> {
@@ -150,29 +151,30 @@ fn of<T: Copy>(known: &[T], number: i16) -> Result<T, Failure> {
 }
 
 /// Reads the text of an entry.
-fn read_text(row: &Row, from: usize) -> Result<Text, Failure> {
+fn read_text(row: &Row, from: usize, arrived: Moment) -> Result<Text, Failure> {
     let url: String = row.try_get(from)?;
     let identity: Option<String> = row.try_get(from + 1)?;
-    let record: Option<String> = row.try_get(from + 6)?;
+    let record: Option<String> = row.try_get(from + 5)?;
     let record = if let Some(record) = record {
         serde_json::from_str(&record).map_err(|cause| damaged(&url, cause))?
     } else {
         let origin = Origin {
-            created: moment_of_second(row.try_get(from + 2)?),
-            how: of(&HOWS, row.try_get(from + 3)?)?,
-            source: row.try_get::<_, Option<i32>>(from + 4)?.map(entry_id),
+            created: arrived,
+            how: of(&HOWS, row.try_get(from + 2)?)?,
+            source: row.try_get::<_, Option<i32>>(from + 3)?.map(entry_id),
             ..Origin::default()
         };
-        Record::new(origin, row.try_get::<_, Option<i32>>(from + 5)?.map(short))
+        Record::new(origin, row.try_get::<_, Option<i32>>(from + 4)?.map(short))
     };
     let url: std::sync::Arc<str> = url.into();
     Ok(Text { identity: identity.map_or_else(|| url.clone(), Into::into), url, record })
 }
 
-/// The record as it is kept: nothing if it says no more than the columns do.
-pub(super) fn kept_record(record: &Record) -> Result<Option<String>, Failure> {
-    let Origin { created, how, source, .. } = record.origin;
-    let plain = Record::new(Origin { created, how, source, ..Origin::default() }, record.length);
+/// The record of an entry as it is kept: nothing if it says no more than the columns do. What was found before it came into
+/// this queue says so.
+pub(super) fn kept_record(record: &Record, arrived: Moment) -> Result<Option<String>, Failure> {
+    let Origin { how, source, .. } = record.origin;
+    let plain = Record::new(Origin { created: arrived, how, source, ..Origin::default() }, record.length);
     if plain == *record {
         return Ok(None);
     }

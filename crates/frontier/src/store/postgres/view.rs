@@ -163,7 +163,7 @@ impl View {
         &self,
         queue: QueueId,
         as_oldest: bool,
-        order: impl Fn(EntryId, &Standing) -> K,
+        order: impl Fn(EntryId, &EntryRow) -> K,
     ) -> Option<EntryId> {
         let heads = if as_oldest { &self.loaded.oldest } else { &self.loaded.ready };
         let empty = Head { entries: Vec::new(), is_all: true };
@@ -182,10 +182,9 @@ impl View {
         }
         let is_first = |row: &EntryRow| self.is_ready(&row.standing) && (!as_oldest || row.standing.by_due);
         let changed = self.changed_in(queue).filter(|(_, row)| is_first(row));
-        let changed = changed.map(|(id, row)| (id, row.standing));
-        let untouched = untouched.and_then(|id| Some((id, self.row(id)?.standing)));
+        let untouched = untouched.and_then(|id| Some((id, self.row(id)?)));
         let all = changed.chain(untouched);
-        all.min_by_key(|(id, standing)| order(*id, standing)).map(|(id, _)| id)
+        all.min_by_key(|(id, row)| order(*id, row)).map(|(id, _)| id)
     }
 
     /// Whether a queue has something ready that this call leaves as it is, if that was read.
@@ -196,8 +195,9 @@ impl View {
     }
 
     fn first_by_priority(&self, queue: QueueId) -> Option<EntryId> {
-        self.first(queue, false, |id, standing| {
-            (std::cmp::Reverse(standing.effective()), standing.by_due.then_some(standing.due), id)
+        self.first(queue, false, |id, EntryRow { standing, arrived, .. }| {
+            let time = if standing.by_due { standing.due } else { *arrived };
+            (std::cmp::Reverse(standing.effective()), standing.by_due, time, id)
         })
     }
 

@@ -10,7 +10,7 @@ use super::super::rows::{self, how_number, int, millis, second};
 use super::super::session::Statement;
 use super::super::view::{View, key_of};
 use super::numbers::{self, BIG, BIG_OR_NONE, Column, INT, INT_OR_NONE, SMALL, TRUTH, or_none};
-use crate::entry::{EntryId, Origin, Record, Standing};
+use crate::entry::{EntryId, Record};
 
 pub(super) fn remove_entries<'a>(changes: &Changes) -> Option<Statement<'a>> {
     const REMOVE: &str = "DELETE FROM @entries e WHERE e.id = ANY($1)";
@@ -37,14 +37,17 @@ const STANDING: [Column; 14] = [
     ("step", BIG_OR_NONE),
 ];
 
-fn standing(view: &View, standing: &Standing) -> [i64; STANDING.len()] {
+/// What is taken from the time of arrival, so that those who go by it come before those who go by their due time.
+const BEFORE_ALL: i64 = 1 << 40;
+
+fn standing(view: &View, EntryRow { standing, arrived, .. }: &EntryRow) -> [i64; STANDING.len()] {
     [
         standing.state as i64,
         view.is_ready(standing).into(),
         standing.effective().thousandths().into(),
         or_none(standing.by_arrival.then(|| standing.priority.thousandths())),
         second(standing.due),
-        if standing.by_due { second(standing.due) } else { -1 },
+        if standing.by_due { second(standing.due) } else { second(*arrived) - BEFORE_ALL },
         or_none(standing.seed.map(|seed| int(seed.0))),
         int(standing.place.depth).into(),
         i16::try_from(standing.place.hops_off_domain).unwrap_or(i16::MAX).into(),
@@ -83,17 +86,17 @@ struct Added<'a> {
 }
 
 impl<'a> Added<'a> {
-    fn push(&mut self, view: &View, entry: EntryId, at: &Standing, text: &'a Text) -> Result<(), Failure> {
-        let Origin { created, how, .. } = text.record.origin;
+    fn push(&mut self, view: &View, entry: EntryId, row: &EntryRow, text: &'a Text) -> Result<(), Failure> {
+        let (queue, how) = (int(row.standing.queue.0), how_number(text.record.origin.how));
         let origin: [i64; ORIGIN.len()] =
-            [int(entry.0).into(), int(at.queue.0).into(), second(created), how_number(how).into()];
+            [int(entry.0).into(), queue.into(), second(row.arrived), how.into()];
         self.numbers.extend(origin);
-        self.numbers.extend(standing(view, at));
+        self.numbers.extend(standing(view, row));
         self.numbers.extend(learned(Some(&text.record)));
         self.keys.push(key_of(&text.identity).to_vec());
         self.urls.push(&text.url);
         self.identities.push((text.identity != text.url).then_some(&*text.identity));
-        self.records.push(rows::kept_record(&text.record)?);
+        self.records.push(rows::kept_record(&text.record, row.arrived)?);
         Ok(())
     }
 }
@@ -113,7 +116,7 @@ pub(super) fn new_entries(view: &View) -> Result<Option<Statement<'_>>, Failure>
     for entry in &view.changes.new_entries {
         let row = view.changes.entries.get(entry).and_then(Option::as_ref);
         if let Some((row, text)) = row.and_then(|row| Some((row, row.text.as_ref()?))) {
-            added.push(view, *entry, &row.standing, text)?;
+            added.push(view, *entry, row, text)?;
         }
     }
     let statement = Statement::new(&ADD)
@@ -180,9 +183,9 @@ impl Changed {
             record.is_some().into(),
         ];
         self.numbers.extend(lease);
-        self.numbers.extend(standing(view, &row.standing));
+        self.numbers.extend(standing(view, row));
         self.numbers.extend(learned(record));
-        self.records.push(record.map(rows::kept_record).transpose()?.flatten());
+        self.records.push(record.map(|record| rows::kept_record(record, row.arrived)).transpose()?.flatten());
         Ok(())
     }
 }

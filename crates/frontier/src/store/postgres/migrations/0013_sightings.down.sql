@@ -216,6 +216,11 @@ BEGIN ATOMIC
 END;
 COMMENT ON COLUMN entries.priority IS 'In thousandths';
 COMMENT ON COLUMN pages.priority_score IS 'From 0 to 1; higher is sooner. Can be set, and is only ever raised. 0 in mode fifo, where only the order of arrival counts';
+UPDATE entries SET tie = -1 WHERE tie < 0;
+COMMENT ON COLUMN entries.tie IS 'What decides among equal priorities: the due time, or -1 for the order of arrival';
+COMMENT ON COLUMN entries.created IS 'When it was found, in seconds after 1970';
+COMMENT ON COLUMN tasks.created_at IS 'When the page was found';
+COMMENT ON COLUMN prioritized_pending_tasks.created_at IS 'When the page was found';
 ALTER TABLE entries DROP COLUMN best;
 ALTER INDEX idx_pages_priority RENAME TO entries_ready;
 COMMENT ON INDEX entries_ready IS 'What a queue hands out, highest priority first';

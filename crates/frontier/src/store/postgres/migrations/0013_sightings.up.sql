@@ -95,6 +95,14 @@ BEGIN
     END IF;
 END $$;
 
+-- Among pages of one priority, who came first goes first, whoever found it. Numbers do not tell: each process has set some aside, and a page
+-- that is added by SQL may have had its number for long. Less 2^40, so that they come before those that go by their due time.
+UPDATE entries SET tie = created - 1099511627776 WHERE tie = -1;
+COMMENT ON COLUMN entries.tie IS 'What decides among equal priorities: the due time, or the time of arrival less 2^40';
+COMMENT ON COLUMN entries.created IS 'When it came into this queue, in seconds after 1970. When it was found before that, its record says';
+COMMENT ON COLUMN tasks.created_at IS 'When the page was found, or imported';
+COMMENT ON COLUMN prioritized_pending_tasks.created_at IS 'When the page was found, or imported';
+
 -- The name by which those know it who look for what orders pages.
 ALTER INDEX entries_ready RENAME TO idx_pages_priority;
 COMMENT ON INDEX idx_pages_priority IS 'What a queue hands out: the pages of a job at a host that are due, highest priority first';
@@ -359,7 +367,7 @@ BEGIN
     seen.depth := least(coalesce(source.depth, 0) + CASE WHEN seen.how IN (3, 5) THEN 0 ELSE 1 END, 65535);
     seen.hops := CASE WHEN domain_at(its_key) = domain_at(its_seed) THEN 0 ELSE least(coalesce(source.hops, 0) + 1, 255) END;
     seen.due := second;
-    seen.tie := -1;
+    seen.tie := second - 1099511627776;
     seen.harvest := coalesce(source.harvest, job.harvest);
     seen.length := (job.profile ->> 'length')::integer;
     worth := greatest(worth_of(its_key, NEW.source_type, source.id), CASE WHEN page.job IS NULL THEN page.priority END);

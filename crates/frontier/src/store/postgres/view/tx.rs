@@ -115,7 +115,8 @@ impl Tx for View {
         let NewEntry { identity, url, standing, record } = new;
         let text = Text { identity: identity.into(), url: url.into(), record };
         self.changes.found.insert((standing.queue, key_of(identity)), entry);
-        self.changes.take(entry, EntryRow { standing, lease: None, text: Some(text) });
+        let arrived = Moment::from_second(self.now.second());
+        self.changes.take(entry, EntryRow { standing, arrived, lease: None, text: Some(text) });
         self.changes.new_entries.insert(entry);
         entry
     }
@@ -400,7 +401,7 @@ impl Tx for View {
 
     fn take(&mut self, queue: QueueId, as_oldest: bool) -> Option<EntryId> {
         if as_oldest {
-            self.first(queue, true, |id, standing| (standing.due, id))
+            self.first(queue, true, |id, row| (row.standing.due, id))
         } else {
             self.first_by_priority(queue)
         }
