@@ -350,7 +350,7 @@ fn a_claim_over_some_collections_finds_what_is_free_in_each() {
 /// or takes it, and the page would change another thing of it: how deep it lies.
 #[test]
 fn what_others_change_while_a_call_waits_for_a_host_is_not_lost() {
-    const RAISE: &str = "UPDATE @.entries SET priority = 900 WHERE url LIKE '%/known'";
+    const RAISE: &str = "UPDATE @.entries SET best = 900 WHERE url LIKE '%/known'";
     const TAKE: &str = "UPDATE @.entries SET state = 1, ready = false, token = nextval('@.tokens'), leased_from = $, \
             leased_until = $ + 300000 WHERE url LIKE '%/known'; \
         UPDATE @.queues SET queued = queued - 1, leased = leased + 1; \
@@ -362,9 +362,9 @@ fn what_others_change_while_a_call_waits_for_a_host_is_not_lost() {
     let from_seed = Page { seed: home(), ..Page::default() };
     let cases = [
         (&from_entry, RAISE, "900 at depth 1, state 0, false"),
-        (&from_entry, TAKE, "0 at depth 1, state 1, true"),
+        (&from_entry, TAKE, "800 at depth 1, state 1, true"),
         (&from_seed, RAISE, "900 at depth 1, state 0, false"),
-        (&from_seed, TAKE, "0 at depth 1, state 1, true"),
+        (&from_seed, TAKE, "640 at depth 1, state 1, true"),
     ];
     for (found_on, change, expected) in cases {
         let found_on = Page { collection: "job".into(), ..found_on.clone() };
@@ -395,10 +395,10 @@ async fn changed_while_waiting(found_on: Page, change: &str, expected: &str) {
         statement.replace('@', &schema.options.schema).replace('$', &now.as_millisecond().to_string())
     };
     let stands = within(
-        "SELECT priority || ' at depth ' || depth || ', state ' || state || ', ' || (token IS NOT NULL)::text \
+        "SELECT best || ' at depth ' || depth || ', state ' || state || ', ' || (token IS NOT NULL)::text \
          FROM @.entries WHERE url LIKE '%/known'",
     );
-    assert_eq!(sql(&url, &stands).await, ["0 at depth 2, state 0, false"]);
+    assert_eq!(sql(&url, &stands).await, ["640 at depth 2, state 0, false"]);
     let holder = client(&url).await;
     let hold = format!("BEGIN; SELECT 1 FROM @.hosts WHERE key = 'h0.example' FOR UPDATE; {change}");
     holder.batch_execute(&within(&hold)).await.unwrap();

@@ -226,7 +226,7 @@ COMMENT ON FUNCTION next_fetch(entries, text, bigint) IS 'When a page that is fo
 CREATE FUNCTION revive(known entries, seen entries, collection integer) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    UPDATE entries e SET state = 0, ready = false, due = seen.due, tie = seen.tie, seed = seen.seed, depth = seen.depth,
+    UPDATE entries e SET state = 0, ready = false, due = seen.due, seed = seen.seed, depth = seen.depth,
         hops = seen.hops, harvest = seen.harvest, length = seen.length, tries = 0,
         record = (e.record::jsonb || jsonb_build_object('length', seen.length, 'errors', 0, 'abandoned', 0))::json
     WHERE e.id = known.id;
