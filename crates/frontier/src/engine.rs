@@ -160,6 +160,10 @@ pub(crate) trait Tx {
     fn find(&self, queue: QueueId, identity: &str) -> Result<Option<EntryId>>;
     /// Where an entry stands; none if it was removed.
     fn standing(&self, entry: EntryId) -> Option<Standing>;
+    /// When an entry came into its queue, where numbers are not in that order; none where they are.
+    fn arrived(&self, _entry: EntryId) -> Option<Moment> {
+        None
+    }
     /// What an entry requests, and what was learned of it.
     fn load(&self, entry: EntryId) -> Result<(String, Record)>;
     fn insert(&mut self, new: NewEntry<'_>) -> EntryId;

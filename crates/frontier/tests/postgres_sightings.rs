@@ -15,7 +15,7 @@ use forager_core::scope::extent::{Kind, Traps};
 use forager_core::time::Interval;
 use forager_frontier::catalog::Limits;
 use forager_frontier::entry::How;
-use forager_frontier::verbs::{Action, LeaseRequest, Leased, Link, NewJob, Page, Target};
+use forager_frontier::verbs::{Action, LeaseRequest, Leased, Link, NewJob, Page, PlanFilter, Target};
 use forager_frontier::{Frontier as _, Settings};
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -417,6 +417,13 @@ async fn who_came_first_goes_first_whoever_found_it() {
         let shown = "FROM prioritized_pending_tasks ORDER BY effective_priority DESC, created_at, id";
         assert_eq!(beside.told("path", shown).await, expected, "{order}");
         beside.now += SignedDuration::from_secs(600);
+        let plan = PlanFilter { limit: 9, ..PlanFilter::default() };
+        let planned = beside.store.plan(&plan, beside.now).await.unwrap();
+        let planned: Vec<&str> =
+            planned.iter().map(|planned| &planned.url["https://acme.example".len()..]).collect();
+        assert_eq!(planned, expected, "{order}");
+        let told = beside.store.explain("acme", None, "https://acme.example/sql", beside.now).await.unwrap();
+        assert_eq!(told.place_in_queue, Some(8), "{order}");
         for path in expected {
             let (leased, _) = beside.fetch(200, Vec::new()).await;
             assert_eq!(leased.url, format!("https://acme.example{path}"), "{order}");

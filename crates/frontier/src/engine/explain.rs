@@ -318,7 +318,7 @@ impl Subject<'_> {
     fn place_in_queue<T: Tx>(&self, tx: &T, queue: QueueId, entry: EntryId, standing: &Standing) -> u64 {
         let key = |id: EntryId, standing: &Standing| {
             let is_due = standing.due <= self.now;
-            (!is_due, (!is_due).then_some(standing.due), order_key(id, standing))
+            (!is_due, (!is_due).then_some(standing.due), order_key(tx, id, standing))
         };
         let own = key(entry, standing);
         let mut before = 0;

@@ -285,7 +285,7 @@ impl Simulation {
         let state = self.queues.get_mut(&queue)?;
         let settings = tx.settings();
         let reserved = !state.is_plain && is_turn_of_oldest(settings.reserved.0.get(), state.host.served);
-        let index = first_of(&state.entries, at, reserved)?;
+        let index = first_of(tx, &state.entries, at, reserved)?;
         let (entry, standing) = state.entries.swap_remove(index);
         let waits_for = match () {
             () if at <= self.now => None,
@@ -316,18 +316,20 @@ fn first_chance(entries: &[(EntryId, Standing)], free: Moment) -> Moment {
 }
 
 /// The entry that a host hands out at a time: of those due by then, the first.
-fn first_of(entries: &[(EntryId, Standing)], at: Moment, reserved: bool) -> Option<usize> {
+fn first_of<T: Tx>(tx: &T, entries: &[(EntryId, Standing)], at: Moment, reserved: bool) -> Option<usize> {
     let due = || entries.iter().enumerate().filter(|(_, (_, standing))| standing.due <= at);
     let by_due = due().filter(|(_, (_, standing))| reserved && standing.by_due);
     let oldest = by_due.min_by_key(|(_, (id, standing))| (standing.due, *id));
-    let first = || due().min_by_key(|(_, (id, standing))| order_key(*id, standing));
+    let first = || due().min_by_key(|(_, (id, standing))| order_key(tx, *id, standing));
     oldest.or_else(first).map(|(index, _)| index)
 }
 
-/// What a queue goes by.
-pub(super) fn order_key(
+/// What a queue goes by: priority, then the due time or the time of arrival, then arrival.
+pub(super) fn order_key<T: Tx>(
+    tx: &T,
     entry: EntryId,
     standing: &Standing,
-) -> (Reverse<forager_core::hierarchy::Priority>, Option<Moment>, EntryId) {
-    (Reverse(standing.effective()), standing.by_due.then_some(standing.due), entry)
+) -> (Reverse<forager_core::hierarchy::Priority>, bool, Option<Moment>, EntryId) {
+    let time = if standing.by_due { Some(standing.due) } else { tx.arrived(entry) };
+    (Reverse(standing.effective()), standing.by_due, time, entry)
 }

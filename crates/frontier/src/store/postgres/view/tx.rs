@@ -101,6 +101,10 @@ impl Tx for View {
         self.row(entry).map(|row| row.standing)
     }
 
+    fn arrived(&self, entry: EntryId) -> Option<Moment> {
+        self.row(entry).map(|row| row.arrived)
+    }
+
     fn load(&self, entry: EntryId) -> Result<(String, Record)> {
         let Some(row) = self.row(entry) else { return Ok(Default::default()) };
         if let Some(text) = &row.text {
