@@ -70,7 +70,7 @@ pub struct Answer {
     pub leased: Vec<Leased>,
     /// Leases that a report, a release or a removal has ended.
     pub ended: Vec<Token>,
-    /// Those of them that robots.txt forbade to fetch.
+    /// Those of them that robots.txt, or their address, forbade to fetch.
     pub forbidden: Vec<Token>,
     /// The collection that has taken back its leases, and how many.
     pub reclaimed: Option<(String, u64)>,
@@ -109,9 +109,14 @@ impl Caller {
         known.copied().unwrap_or(Token(u64::from(pick) + 1_000_000))
     }
 
-    /// Does not show again what it has shown, most of the time.
+    /// Does not show again what it has shown, most of the time. Which it does goes by its place: stores number leases in
+    /// their own ways.
     fn forget(&mut self, ended: &[Token]) {
-        self.tokens.retain(|token| token.0.is_multiple_of(4) || !ended.contains(token));
+        let mut place = 0;
+        self.tokens.retain(|token| {
+            place += 1;
+            place % 4 == 0 || !ended.contains(token)
+        });
     }
 
     /// What there is to begin with, so that sequences get somewhere.
@@ -197,7 +202,9 @@ impl Caller {
                 let answer = frontier.complete(&reports, now).await;
                 let accepted = answer.iter().flatten().filter(|done| done.outcome != Outcome::Refused);
                 let ended: Vec<Token> = accepted.map(|done| done.token).collect();
-                let forbidden = reports.iter().filter(|report| report.error == Some(FetchError::Robots));
+                let is_forbidden =
+                    |report: &&Report| matches!(report.error, Some(FetchError::Robots | FetchError::Address));
+                let forbidden = reports.iter().filter(is_forbidden);
                 let forbidden = forbidden.map(|report| Token(report.token));
                 let forbidden = forbidden.filter(|token| ended.contains(token)).collect();
                 Answer { ended, forbidden, ..told(answer) }
