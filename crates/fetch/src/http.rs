@@ -157,8 +157,8 @@ impl Http {
         let note = parts.extensions.get::<Note>().ok_or_else(|| Failure::without_note(request.url.host()))?;
         limits.check_headers(&parts.headers, request.url.host())?;
         clock.as_mut().reset(started + limits.whole);
-        let mut room = Room::new(&self.0.large, &self.0.limits);
-        let body = body::read(incoming, &parts.headers, (&limits, &mut room), clock).await;
+        let mut room = Room::new(&self.0.large, &self.0.limits, clock);
+        let body = body::read(incoming, &parts.headers, (&limits, &mut room)).await;
         Ok(Response {
             status: parts.status.as_u16(),
             headers: parts.headers,

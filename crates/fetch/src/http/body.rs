@@ -31,25 +31,27 @@ pub(super) struct Room<'a> {
     /// Up to so many bytes no place is needed.
     usual: u64,
     place: Option<OwnedSemaphorePermit>,
+    /// When the body is late. While it waits for a place, it is not.
+    clock: Pin<&'a mut Sleep>,
 }
 
 impl<'a> Room<'a> {
-    pub(super) fn new(places: &'a Arc<Semaphore>, of_client: &Limits) -> Self {
-        Self { places, usual: of_client.body_bytes, place: None }
+    pub(super) fn new(places: &'a Arc<Semaphore>, of_client: &Limits, clock: Pin<&'a mut Sleep>) -> Self {
+        Self { places, usual: of_client.body_bytes, place: None, clock }
     }
 
-    /// Waits for a place, if a body needs one. Nothing is read meanwhile, and `clock` goes on afterwards.
-    async fn have_for(&mut self, kept: &mut Kept, clock: Pin<&mut Sleep>) {
-        if kept.len() as u64 <= self.usual || self.place.is_some() {
-            return;
+    /// Waits for a place, if so many bytes need one. Nothing is read or decoded meanwhile. Says whether there is one now, and
+    /// was none before: then it is time to get hold of all the memory.
+    pub(super) async fn grows_to(&mut self, bytes: usize) -> bool {
+        if bytes as u64 <= self.usual || self.place.is_some() {
+            return false;
         }
         let from = Instant::now();
         // The places are never closed.
         self.place = self.places.clone().acquire_owned().await.ok();
-        let end = clock.deadline() + from.elapsed();
-        clock.reset(end);
-        // At once and not bit by bit, which would leave pieces of all sizes behind. What is not used takes no memory.
-        kept.reserve_all();
+        let end = self.clock.deadline() + from.elapsed();
+        self.clock.as_mut().reset(end);
+        true
     }
 
     /// The place that the body has, for as long as it is kept.
@@ -58,12 +60,11 @@ impl<'a> Room<'a> {
     }
 }
 
-/// Reads until the end, a limit, an error or the end of `clock`.
+/// Reads until the end, a limit, an error or the time is over.
 pub(super) async fn read(
     incoming: Incoming,
     headers: &HeaderMap,
     (limits, room): (&Limits, &mut Room<'_>),
-    clock: Pin<&mut Sleep>,
 ) -> Body {
     let (codings, undecoded) = codings(headers);
     let mut kept = if codings.is_empty() {
@@ -71,23 +72,19 @@ pub(super) async fn read(
     } else {
         Kept::Decoded(Decoder::new(&codings, limits))
     };
-    let (wire_bytes, stopped) = drain(incoming, (&mut kept, room), clock).await;
+    let (wire_bytes, stopped) = drain(incoming, &mut kept, room).await;
     let (bytes, unfinished) = kept.finish();
     Body { bytes, wire_bytes, cut_off: stopped.or(unfinished), undecoded }
 }
 
 /// Moves what comes to `kept`. Says how much came, and why not all of it.
-async fn drain(
-    mut incoming: Incoming,
-    (kept, room): (&mut Kept, &mut Room<'_>),
-    mut clock: Pin<&mut Sleep>,
-) -> (u64, Option<CutOff>) {
+async fn drain(mut incoming: Incoming, kept: &mut Kept, room: &mut Room<'_>) -> (u64, Option<CutOff>) {
     let mut wire_bytes = 0;
     loop {
         let frame = tokio::select! {
             biased;
             frame = incoming.frame() => frame,
-            () = &mut clock => return (wire_bytes, Some(CutOff::Time)),
+            () = room.clock.as_mut() => return (wire_bytes, Some(CutOff::Time)),
         };
         let chunk = match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
             Some(Ok(Ok(chunk))) => chunk,
@@ -96,10 +93,9 @@ async fn drain(
             None => return (wire_bytes, None),
         };
         wire_bytes += chunk.len() as u64;
-        if let Err(cut_off) = kept.push(chunk) {
+        if let Err(cut_off) = kept.push(chunk, room).await {
             return (wire_bytes, Some(cut_off));
         }
-        room.have_for(kept, clock.as_mut()).await;
     }
 }
 
@@ -109,24 +105,10 @@ enum Kept {
 }
 
 impl Kept {
-    fn push(&mut self, chunk: Bytes) -> Result<(), CutOff> {
+    async fn push(&mut self, chunk: Bytes, room: &mut Room<'_>) -> Result<(), CutOff> {
         match self {
-            Self::Plain(plain) => plain.push(chunk),
-            Self::Decoded(decoder) => decoder.push(&chunk),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Plain(plain) => plain.len(),
-            Self::Decoded(decoder) => decoder.len(),
-        }
-    }
-
-    fn reserve_all(&mut self) {
-        match self {
-            Self::Plain(plain) => plain.reserve_all(),
-            Self::Decoded(decoder) => decoder.reserve_all(),
+            Self::Plain(plain) => plain.push(chunk, room).await,
+            Self::Decoded(decoder) => decoder.push(&chunk, room).await,
         }
     }
 
@@ -159,10 +141,13 @@ impl Plain {
         Self { first: Bytes::new(), rest: Vec::new(), expected, limit, beyond }
     }
 
-    fn push(&mut self, mut chunk: Bytes) -> Result<(), CutOff> {
-        let room = self.limit - self.len();
-        let is_too_much = chunk.len() > room;
-        chunk.truncate(room);
+    async fn push(&mut self, mut chunk: Bytes, room: &mut Room<'_>) -> Result<(), CutOff> {
+        let left = self.limit - self.len();
+        let is_too_much = chunk.len() > left;
+        chunk.truncate(left);
+        if room.grows_to(self.len() + chunk.len()).await {
+            self.reserve_all();
+        }
         if self.first.is_empty() && self.rest.is_empty() {
             self.first = chunk;
         } else {
@@ -175,6 +160,7 @@ impl Plain {
         self.first.len().max(self.rest.len())
     }
 
+    /// At once and not bit by bit, which would leave pieces of all sizes behind. What is not used takes no memory.
     fn reserve_all(&mut self) {
         self.expected = self.limit;
         self.rest.reserve_exact(self.limit - self.rest.len());
