@@ -1,16 +1,17 @@
-//! Lists of pages: how many are read at a time, and which others they may lead to.
+//! Lists of pages: how many are under way and how many read at a time, and which others they may lead to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_frontier::Frontier;
-use forager_frontier::entry::How;
+use forager_frontier::entry::{How, Token};
 use forager_frontier::verbs::{Action, Leased, Link};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Result;
+use crate::pace::Round;
 use crate::reading::{MOST_SKIPPED, Reading};
 use crate::robots;
 use crate::told::Found;
@@ -18,11 +19,61 @@ use crate::told::Found;
 /// How many are read, and not yet taken in by the queue, at a time: each may come to a hundred megabytes and more when it is
 /// unpacked.
 const AT_A_TIME: usize = 2;
+/// One of so many fetches may be for a list. They may be anywhere, and each robots.txt may name hundreds that are slow, or
+/// have to wait for room: pages must not have to wait for all of them.
+const SHARE: usize = 4;
+/// How many wait for that.
+const MOST_WAITING: usize = 1000;
 /// How many sites are asked whether they vouch for what one list names.
 const MOST_SITES: usize = 100;
 /// Why a list is not followed.
 const ELSEWHERE: &str =
     "a sitemap may lead to sitemaps of its own host only, or to those that the robots.txt there vouches for";
+
+/// The lists that are under way, and those that were handed out and wait until fewer are.
+pub(crate) struct Turns {
+    most: usize,
+    under_way: usize,
+    waiting: VecDeque<(Leased, Round)>,
+}
+
+impl Turns {
+    /// Turns for a share of so many fetches.
+    pub(crate) fn of(at_once: usize) -> Self {
+        Self { most: (at_once / SHARE).max(1), under_way: 0, waiting: VecDeque::new() }
+    }
+
+    /// A list was handed out. Gives it back if too many wait.
+    pub(crate) fn enter(&mut self, leased: Leased, round: Round) -> Option<Token> {
+        if self.waiting.len() >= MOST_WAITING {
+            return Some(leased.token);
+        }
+        self.waiting.push_back((leased, round));
+        None
+    }
+
+    /// The list whose turn it is, if it is that of any.
+    pub(crate) fn begin(&mut self) -> Option<(Leased, Round)> {
+        let next = if self.under_way < self.most { self.waiting.pop_front() } else { None };
+        self.under_way += usize::from(next.is_some());
+        next
+    }
+
+    /// The turn of one is over.
+    pub(crate) fn end(&mut self) {
+        self.under_way -= 1;
+    }
+
+    /// Those that wait.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Token> {
+        self.waiting.iter().map(|(leased, _)| leased.token)
+    }
+
+    /// Nobody waits any more. Says who did.
+    pub(crate) fn clear(&mut self) -> Vec<Token> {
+        std::mem::take(&mut self.waiting).into_iter().map(|(leased, _)| leased.token).collect()
+    }
+}
 
 /// What the lists of a crawl have in common.
 pub(crate) struct Listings {

@@ -144,7 +144,8 @@ impl Http {
     /// Sends one request and reads its answer.
     ///
     /// An answer whose body is not whole is an answer: [`Response::cut_off`] says why. What goes beyond the usual limit, where
-    /// the request allows it, may have to wait for others that do; that time does not count.
+    /// the request allows it, may have to wait for others that do; that time does not count, and is as long as the whole may be at
+    /// most ([`CutOff::NoRoom`]).
     pub async fn get(&self, request: &Request) -> Result<Response, Failure> {
         let started = Instant::now();
         let limits = request.limits(&self.0.limits);

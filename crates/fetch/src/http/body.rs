@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::HeaderMap;
 use ::http::header::CONTENT_ENCODING;
@@ -31,27 +32,30 @@ pub(super) struct Room<'a> {
     /// Up to so many bytes no place is needed.
     usual: u64,
     place: Option<OwnedSemaphorePermit>,
+    /// How long a body waits for one.
+    patience: Duration,
     /// When the body is late. While it waits for a place, it is not.
     clock: Pin<&'a mut Sleep>,
 }
 
 impl<'a> Room<'a> {
     pub(super) fn new(places: &'a Arc<Semaphore>, of_client: &Limits, clock: Pin<&'a mut Sleep>) -> Self {
-        Self { places, usual: of_client.body_bytes, place: None, clock }
+        Self { places, usual: of_client.body_bytes, place: None, patience: of_client.whole, clock }
     }
 
     /// Waits for a place, if so many bytes need one. Nothing is read or decoded meanwhile. Says whether there is one now, and
     /// was none before: then it is time to get hold of all the memory.
-    pub(super) async fn grows_to(&mut self, bytes: usize) -> bool {
+    pub(super) async fn grows_to(&mut self, bytes: usize) -> Result<bool, CutOff> {
         if bytes as u64 <= self.usual || self.place.is_some() {
-            return false;
+            return Ok(false);
         }
         let from = Instant::now();
+        let place = tokio::time::timeout(self.patience, self.places.clone().acquire_owned()).await;
         // The places are never closed.
-        self.place = self.places.clone().acquire_owned().await.ok();
+        self.place = place.map_err(|_| CutOff::NoRoom)?.ok();
         let end = self.clock.deadline() + from.elapsed();
         self.clock.as_mut().reset(end);
-        true
+        Ok(true)
     }
 
     /// The place that the body has, for as long as it is kept.
@@ -145,7 +149,7 @@ impl Plain {
         let left = self.limit - self.len();
         let is_too_much = chunk.len() > left;
         chunk.truncate(left);
-        if room.grows_to(self.len() + chunk.len()).await {
+        if room.grows_to(self.len() + chunk.len()).await? {
             self.reserve_all();
         }
         if self.first.is_empty() && self.rest.is_empty() {
@@ -209,6 +213,23 @@ mod tests {
     use ::http::HeaderValue;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_body_is_not_late_for_its_wait() {
+        const A_WHILE: Duration = Duration::from_millis(50);
+        let (places, limits) = (Arc::new(Semaphore::new(0)), Limits { body_bytes: 10, ..Limits::default() });
+        let clock = std::pin::pin!(tokio::time::sleep(Duration::from_mins(1)));
+        let end = clock.deadline();
+        let mut room = Room::new(&places, &limits, clock);
+        assert_eq!(room.grows_to(10).await, Ok(false), "that is as much as all may have");
+        let (grows, ()) = tokio::join!(room.grows_to(11), async {
+            tokio::time::sleep(A_WHILE).await;
+            places.add_permits(1);
+        });
+        assert_eq!(grows, Ok(true));
+        assert!(room.clock.deadline() >= end + A_WHILE);
+        assert_eq!(room.grows_to(12).await, Ok(false), "it has its place already");
+    }
 
     #[test]
     fn encodings_are_known_by_their_names() {

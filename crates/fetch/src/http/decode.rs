@@ -205,7 +205,7 @@ impl Sink<'_, '_> {
     async fn take(&mut self, bytes: &[u8]) -> Result<(), CutOff> {
         let left = self.limit - self.body.len();
         let fits = bytes.len().min(left);
-        if self.room.grows_to(self.body.len() + fits).await {
+        if self.room.grows_to(self.body.len() + fits).await? {
             // At once, as for a body without an encoding.
             self.body.reserve_exact(left);
         }
