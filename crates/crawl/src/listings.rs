@@ -19,6 +19,8 @@ use crate::told::Found;
 /// How many are read, and not yet taken in by the queue, at a time: each may come to a hundred megabytes and more when it is
 /// unpacked.
 const AT_A_TIME: usize = 2;
+/// What is no longer than this comes to a megabyte at most, however well it is packed.
+const SMALL: usize = 1000;
 /// One of so many fetches may be for a list. They may be anywhere, and each robots.txt may name hundreds that are slow, or
 /// have to wait for room: pages must not have to wait for all of them.
 const SHARE: usize = 4;
@@ -86,8 +88,11 @@ impl Listings {
         Self { places: Arc::new(Semaphore::new(AT_A_TIME)), product_token }
     }
 
-    /// A place for a list, until the queue has it.
-    pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+    /// A place for a list, until the queue has it; none if that many bytes with this status are nothing much to read.
+    pub(crate) async fn place(&self, status: u16, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        if !(200..300).contains(&status) || bytes <= SMALL {
+            return None;
+        }
         // They are never closed.
         self.places.clone().acquire_owned().await.ok()
     }

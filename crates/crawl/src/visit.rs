@@ -173,7 +173,7 @@ impl Visitor {
         match answer {
             Ok(response) => {
                 if leased.how == How::Listing {
-                    visited.place = self.listings.place().await;
+                    visited.place = self.listings.place(response.status, response.body.len()).await;
                 }
                 self.take_in(&response, (&url, leased), options, &mut visited).await?;
             }

@@ -1,17 +1,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use forager_core::scope::Profile;
-use forager_core::url::FetchUrl;
-use forager_fetch::address::AddressPolicy;
-use forager_fetch::http::{CutOff, Limits as FetchLimits, Request};
 use forager_frontier::catalog::Limits;
 use forager_frontier::entry::Token;
-use forager_frontier::verbs::{Link, NewJob, Page};
+use forager_frontier::verbs::NewJob;
 use forager_frontier::{Memory, Settings};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+
+mod lists;
 
 /// What became of each page.
 #[derive(Default)]
@@ -76,74 +73,4 @@ async fn nobody_holds_on_to_the_queue_when_a_crawl_has_ended() {
     assert_eq!(shift.crawl(&mut stop, &mut Pages::default()).await.unwrap(), Ended::Done);
     drop(crawler);
     assert_eq!(Arc::strong_count(&frontier), 1);
-}
-
-/// Answers a request, with a page or with a long list. Counts how often one of these is asked for.
-async fn answer(mut stream: TcpStream, asked: watch::Sender<usize>) -> std::io::Result<()> {
-    let mut lines = BufReader::new(&mut stream).lines();
-    let first = lines.next_line().await?.unwrap_or_default();
-    while lines.next_line().await?.is_some_and(|line| !line.is_empty()) {}
-    let path = first.split(' ').nth(1).unwrap_or_default();
-    asked.send_modify(|asked| *asked += usize::from(path == "/list.xml"));
-    let (status, body) = match path {
-        "/robots.txt" => ("404 Not Found", String::new()),
-        "/" => ("200 OK", "<p>A page.</p>".to_owned()),
-        _ => ("200 OK", format!("<urlset>{}</urlset>", " ".repeat(1_000_000))),
-    };
-    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-    stream.write_all(&[head, body].concat().into_bytes()).await
-}
-
-#[tokio::test]
-async fn a_list_without_room_comes_again_and_loses_no_try() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = |path: &str| format!("http://{}{path}", listener.local_addr().unwrap());
-    let (start, list, other) = (url("/"), url("/list.xml"), url("/other.xml"));
-    let asked = watch::Sender::new(0);
-    let count = asked.clone();
-    let server = tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            // Whoever finds no room does not read to the end.
-            tokio::spawn(answer(stream, count.clone()));
-        }
-    });
-
-    let mut settings = Settings::default();
-    (settings.retry.failed, settings.politeness.delay, settings.politeness.max_delay) =
-        (0, Interval::default(), Interval::default());
-    let frontier = Arc::new(Memory::new(settings).unwrap());
-    let clock = Clock::default();
-    let (urls, profile) = (vec![start.clone()], Profile::new("job", "job"));
-    let job = NewJob { id: "job".to_owned(), urls, profile, limits: Limits::default() };
-    frontier.start_job(&job, clock.now()).await.unwrap();
-    let link = Link { url: list.clone(), how: How::Listing, ..Link::default() };
-    let (source, seed) = (Some(start.clone()), Some(start));
-    let page = Page { collection: "job".to_owned(), source, seed, depth: 0, links: vec![link] };
-    frontier.discover(&[page], clock.now()).await.unwrap();
-
-    let limits = FetchLimits { body_bytes: 1000, whole: Duration::from_secs(2), ..FetchLimits::default() };
-    let addresses = AddressPolicy::allowing(&["127.0.0.0/8".parse().unwrap()]);
-    let http = HttpConfig { limits, addresses, ..HttpConfig::default() };
-    let crawler = Crawler::new(frontier.clone(), http, CrawlConfig::default(), clock).unwrap();
-    let mut request = Request::new(FetchUrl::parse(&other).unwrap());
-    request.body_bytes = Some(10_000_000);
-    let large = async || crawler.visitor.http.get(&request).await.unwrap();
-    let others = tokio::join!(large(), large());
-    assert_eq!((others.0.cut_off, others.1.cut_off), (None::<CutOff>, None));
-
-    let (work, mut pages) = (Work { until_done: true, ..Work::default() }, Pages::default());
-    let (_go_on, stop) = watch::channel(Stop::No);
-    let mut asked = asked.subscribe();
-    tokio::select! {
-        ended = crawler.run(&work, stop, &mut pages) => assert_eq!(ended.unwrap(), Ended::Done),
-        () = async {
-            asked.wait_for(|asked| *asked > 1).await.unwrap();
-            drop(others);
-            std::future::pending().await
-        } => {}
-    }
-    assert!(*asked.borrow() > 1);
-    let of_list: Vec<_> = pages.0.iter().filter(|(url, _)| *url == list).collect();
-    assert_eq!(of_list, [&(list.clone(), Some(Outcome::Done))]);
-    server.abort();
 }
