@@ -10,6 +10,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use forager_fetch::http::{CutOff, Http, Limits, Request};
+use forager_fetch::robots::MAX_BYTES;
 use servers::{answer, config, get, get_with, limited, raw, request, says};
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
@@ -227,15 +228,15 @@ async fn a_compressed_body_is_cut_off_at_the_wire_limit_too() {
 #[tokio::test]
 async fn two_bodies_at_a_time_are_longer_than_usual() {
     const PATIENCE: Duration = Duration::from_secs(2);
-    let spaces = vec![b' '; 300_000];
+    let spaces = vec![b' '; 900_000];
     let plain = says(answer("", &spaces)).await;
     // It comes in one piece, and is cut off by that piece already.
     let packed = says(answer("Content-Encoding: gzip\r\n", &gzip(&spaces))).await;
     let cases = [
-        ("plain", plain, 1_000_000, 300_000, None),
-        ("packed", packed, 1_000_000, 300_000, None),
-        ("plain and cut off", plain, 200_000, 200_000, Some(CutOff::BodyLimit)),
-        ("packed and cut off", packed, 200_000, 200_000, Some(CutOff::BodyLimit)),
+        ("plain", plain, 1_000_000, 900_000, None),
+        ("packed", packed, 1_000_000, 900_000, None),
+        ("plain and cut off", plain, 800_000, 800_000, Some(CutOff::BodyLimit)),
+        ("packed and cut off", packed, 800_000, 800_000, Some(CutOff::BodyLimit)),
     ];
     let mut tasks = JoinSet::new();
     for (name, address, most, want, cut_off) in cases {
@@ -250,9 +251,12 @@ async fn two_bodies_at_a_time_are_longer_than_usual() {
             let first = tokio::join!(large(), large());
             let third = large().await;
             assert_eq!(third.cut_off, Some(CutOff::NoRoom), "{name}: the first two are still kept");
-            assert!(third.body.len() <= 1000, "{name}");
+            assert!(third.body.len() <= MAX_BYTES + 1, "{name}");
             let usual = get_with(&http, address).await.unwrap();
             assert_eq!(usual.body.len(), 1000, "{name}: what is not longer needs no room");
+            let of_robots = Request { body_bytes: Some(MAX_BYTES as u64 + 1), ..request.clone() };
+            let robots = http.get(&of_robots).await.unwrap();
+            assert_eq!(robots.body.len(), MAX_BYTES + 1, "{name}: nor does a robots.txt");
             let (fourth, ()) = tokio::join!(large(), async { drop(first) });
             assert_eq!((fourth.body.len(), fourth.cut_off), (want, cut_off), "{name}");
         });

@@ -14,9 +14,13 @@ use tokio::time::{Instant, Sleep};
 
 use super::decode::{Coding, Decoder};
 use super::{CutOff, Limits};
+use crate::robots;
 
 /// How many encodings are undone. Nobody needs two; a few are read, so that nobody can ask for many.
 const MOST_CODINGS: usize = 3;
+
+/// As much as this every body may have, however little pages may: a robots.txt waits for no list.
+const LEAST_USUAL: u64 = robots::MAX_BYTES as u64 + 1;
 
 /// What was read.
 pub(super) struct Body {
@@ -40,7 +44,8 @@ pub(super) struct Room<'a> {
 
 impl<'a> Room<'a> {
     pub(super) fn new(places: &'a Arc<Semaphore>, of_client: &Limits, clock: Pin<&'a mut Sleep>) -> Self {
-        Self { places, usual: of_client.body_bytes, place: None, patience: of_client.whole, clock }
+        let usual = of_client.body_bytes.max(LEAST_USUAL);
+        Self { places, usual, place: None, patience: of_client.whole, clock }
     }
 
     /// Waits for a place, if so many bytes need one. Nothing is read or decoded meanwhile. Says whether there is one now, and
@@ -217,18 +222,20 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_not_late_for_its_wait() {
         const A_WHILE: Duration = Duration::from_millis(50);
-        let (places, limits) = (Arc::new(Semaphore::new(0)), Limits { body_bytes: 10, ..Limits::default() });
+        const USUAL: usize = 1_000_000;
+        let limits = Limits { body_bytes: USUAL as u64, ..Limits::default() };
+        let places = Arc::new(Semaphore::new(0));
         let clock = std::pin::pin!(tokio::time::sleep(Duration::from_mins(1)));
         let end = clock.deadline();
         let mut room = Room::new(&places, &limits, clock);
-        assert_eq!(room.grows_to(10).await, Ok(false), "that is as much as all may have");
-        let (grows, ()) = tokio::join!(room.grows_to(11), async {
+        assert_eq!(room.grows_to(USUAL).await, Ok(false), "that is as much as all may have");
+        let (grows, ()) = tokio::join!(room.grows_to(USUAL + 1), async {
             tokio::time::sleep(A_WHILE).await;
             places.add_permits(1);
         });
         assert_eq!(grows, Ok(true));
         assert!(room.clock.deadline() >= end + A_WHILE);
-        assert_eq!(room.grows_to(12).await, Ok(false), "it has its place already");
+        assert_eq!(room.grows_to(USUAL + 2).await, Ok(false), "it has its place already");
     }
 
     #[test]
