@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Result;
-use crate::pace::Round;
 use crate::reading::{MOST_SKIPPED, Reading};
 use crate::robots;
 use crate::told::Found;
@@ -32,11 +31,11 @@ const MOST_SITES: usize = 100;
 const ELSEWHERE: &str =
     "a sitemap may lead to sitemaps of its own host only, or to those that the robots.txt there vouches for";
 
-/// The lists that are under way, and those that were handed out and wait until fewer are.
+/// The turns of lists: how many are under way, and which were handed out and wait until fewer are.
 pub(crate) struct Turns {
     most: usize,
     under_way: usize,
-    waiting: VecDeque<(Leased, Round)>,
+    waiting: VecDeque<Token>,
 }
 
 impl Turns {
@@ -45,35 +44,42 @@ impl Turns {
         Self { most: (at_once / SHARE).max(1), under_way: 0, waiting: VecDeque::new() }
     }
 
-    /// A list was handed out. Gives it back if too many wait.
-    pub(crate) fn enter(&mut self, leased: Leased, round: Round) -> Option<Token> {
-        if self.waiting.len() >= MOST_WAITING {
-            return Some(leased.token);
-        }
-        self.waiting.push_back((leased, round));
-        None
+    /// Takes a turn, if there is one.
+    pub(crate) fn begin(&mut self) -> bool {
+        let is_free = self.under_way < self.most;
+        self.under_way += usize::from(is_free);
+        is_free
     }
 
-    /// The list whose turn it is, if it is that of any.
-    pub(crate) fn begin(&mut self) -> Option<(Leased, Round)> {
-        let next = if self.under_way < self.most { self.waiting.pop_front() } else { None };
-        self.under_way += usize::from(next.is_some());
-        next
-    }
-
-    /// The turn of one is over.
+    /// A turn is over.
     pub(crate) fn end(&mut self) {
         self.under_way -= 1;
     }
 
+    /// A list waits for a turn. Gives it back if too many do.
+    pub(crate) fn wait(&mut self, list: Token) -> Option<Token> {
+        if self.waiting.len() >= MOST_WAITING {
+            return Some(list);
+        }
+        self.waiting.push_back(list);
+        None
+    }
+
+    /// Those that need not wait any more, as there are turns. They go back to the queue, which hands them out anew: it
+    /// counts the pauses of a host from when it has handed something out, and that was long ago.
+    pub(crate) fn come_up(&mut self) -> Vec<Token> {
+        let turns = self.most - self.under_way;
+        self.waiting.drain(..turns.min(self.waiting.len())).collect()
+    }
+
     /// Those that wait.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = Token> {
-        self.waiting.iter().map(|(leased, _)| leased.token)
+        self.waiting.iter().copied()
     }
 
     /// Nobody waits any more. Says who did.
     pub(crate) fn clear(&mut self) -> Vec<Token> {
-        std::mem::take(&mut self.waiting).into_iter().map(|(leased, _)| leased.token).collect()
+        std::mem::take(&mut self.waiting).into()
     }
 }
 

@@ -192,6 +192,7 @@ impl<'c> Shift<'c> {
             };
             watcher.under_way(self.under_way.count());
             if self.under_way.count() == 0
+                && self.lists.waiting().next().is_none()
                 && let Some(ended) = self.end(asked, nothing.as_ref())
             {
                 return Ok(ended);
@@ -236,11 +237,12 @@ impl<'c> Shift<'c> {
 
     /// Leases as much as may be under way, and sets out. Says why there is nothing, if there is nothing.
     async fn take_up(&mut self) -> Result<Option<Nothing>> {
-        self.set_out_for_lists();
         let free = self.crawler.config.at_once.saturating_sub(self.under_way.count());
         if free == 0 {
             return Ok(None);
         }
+        let come_up = self.lists.come_up();
+        self.give_back(&come_up).await?;
         self.arrivals.mark_unchanged();
         let request = LeaseRequest {
             max: free,
@@ -257,24 +259,15 @@ impl<'c> Shift<'c> {
         }
         let (handed_out, mut too_many) = (leased.len(), Vec::new());
         for leased in leased {
-            if leased.how == How::Listing {
-                too_many.extend(self.lists.enter(leased, round));
+            if leased.how == How::Listing && !self.lists.begin() {
+                too_many.extend(self.lists.wait(leased.token));
             } else {
                 self.set_out(leased, round);
             }
         }
-        self.may_have_more = too_many.len() < handed_out;
-        self.set_out_for_lists();
+        self.may_have_more = too_many.len() < handed_out || !come_up.is_empty();
         self.give_back(&too_many).await?;
         Ok(nothing)
-    }
-
-    /// Sets out for the lists whose turn it is.
-    fn set_out_for_lists(&mut self) {
-        while self.under_way.count() < self.crawler.config.at_once {
-            let Some((leased, round)) = self.lists.begin() else { return };
-            self.set_out(leased, round);
-        }
     }
 
     /// Gives pages back untouched.

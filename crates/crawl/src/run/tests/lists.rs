@@ -36,13 +36,7 @@ impl World {
         (settings.retry.failed, settings.retry.refused) = (0, 0);
         (settings.politeness.delay, settings.politeness.max_delay) = Default::default();
         let (frontier, clock) = (Arc::new(Memory::new(settings).unwrap()), Clock::default());
-        let (urls, profile) = (vec![format!("{root}/")], Profile::new("job", "job"));
-        let job = NewJob { id: "job".to_owned(), urls, profile, limits: Limits::default() };
-        frontier.start_job(&job, clock.now()).await.unwrap();
-        let link = Link { url: format!("{root}{list}"), how: How::Listing, ..Link::default() };
-        let [source, seed] = [(); 2].map(|()| Some(format!("{root}/")));
-        let page = Page { collection: "job".to_owned(), source, seed, depth: 0, links: vec![link] };
-        frontier.discover(&[page], clock.now()).await.unwrap();
+        queue(&frontier, &format!("{root}/"), &format!("{root}{list}")).await;
         let whole = Duration::from_secs(2);
         let limits = FetchLimits { body_bytes: 1000, whole, ..FetchLimits::default() };
         let addresses = AddressPolicy::allowing(&["127.0.0.0/8".parse().unwrap()]);
@@ -60,6 +54,18 @@ impl World {
         let url = format!("{}{list}", self.root);
         pages.0.into_iter().filter(|page| page.0 == url).filter_map(|page| page.1).collect()
     }
+}
+
+/// Has a page to start from, and a list that was found there.
+async fn queue(frontier: &Memory, start: &str, list: &str) {
+    let now = Clock::default().now();
+    let (urls, profile) = (vec![start.to_owned()], Profile::new("job", "job"));
+    let job = NewJob { id: "job".to_owned(), urls, profile, limits: Limits::default() };
+    frontier.start_job(&job, now).await.unwrap();
+    let link = Link { url: list.to_owned(), how: How::Listing, ..Link::default() };
+    let [source, seed] = [(); 2].map(|()| Some(start.to_owned()));
+    let page = Page { collection: "job".to_owned(), source, seed, depth: 0, links: vec![link] };
+    frontier.discover(&[page], now).await.unwrap();
 }
 
 async fn serve(list: &'static str) -> (watch::Receiver<usize>, AbortHandle, String) {
@@ -131,4 +137,28 @@ async fn one_that_is_nothing_to_read_waits_for_nobody() {
         let outcomes = tokio::time::timeout(LONG, world.crawl(list)).await;
         assert_eq!(outcomes.as_deref(), Ok(&[want][..]), "{list}");
     }
+}
+
+/// Otherwise it is asked for by the pause of long ago, while others may have asked its host meanwhile.
+#[tokio::test]
+async fn one_that_has_waited_is_handed_out_anew() {
+    let (start, list) = ("http://127.0.0.1:1/", "http://127.0.0.2:1/list.xml");
+    let mut settings = Settings::default();
+    (settings.politeness.delay, settings.politeness.max_delay) = (Interval::hours(1), Interval::hours(1));
+    let (frontier, clock) = (Arc::new(Memory::new(settings).unwrap()), Clock::default());
+    queue(&frontier, start, list).await;
+    let config = CrawlConfig { at_once: 4, ..CrawlConfig::default() };
+    let crawler = Crawler::new(frontier.clone(), HttpConfig::default(), config, clock).unwrap();
+    let work = Work::default();
+    let mut shift = Shift::new(&crawler, &work);
+    assert!(shift.lists.begin() && !shift.lists.begin(), "a quarter of four is one");
+    shift.take_up().await.unwrap();
+    assert_eq!((shift.under_way.count(), shift.lists.waiting().count()), (1, 1), "the page, and the list");
+    shift.lists.end();
+    shift.take_up().await.unwrap();
+    assert_eq!((shift.under_way.count(), shift.lists.waiting().count()), (1, 0), "its host is not open");
+    let request = LeaseRequest { max: 9, per_host: 9, hold: Interval::MINUTE, ..LeaseRequest::default() };
+    let later = Interval::hours(2).after(clock.now());
+    let leased = frontier.lease(&request, later).await.unwrap().leased;
+    assert!(leased.iter().any(|leased| leased.url == list), "{leased:?}");
 }
