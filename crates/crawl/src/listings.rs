@@ -1,11 +1,11 @@
-//! Lists of pages: how many are read at a time, and which others they may lead to.
+//! Lists of pages: how many are under way and how many read at a time, and which others they may lead to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_frontier::Frontier;
-use forager_frontier::entry::How;
+use forager_frontier::entry::{How, Token};
 use forager_frontier::verbs::{Action, Leased, Link};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -18,11 +18,70 @@ use crate::told::Found;
 /// How many are read, and not yet taken in by the queue, at a time: each may come to a hundred megabytes and more when it is
 /// unpacked.
 const AT_A_TIME: usize = 2;
+/// What is no longer than this comes to a megabyte at most, however well it is packed.
+const SMALL: usize = 1000;
+/// One of so many fetches may be for a list. They may be anywhere, and each robots.txt may name hundreds that are slow, or
+/// have to wait for room: pages must not have to wait for all of them.
+const SHARE: usize = 4;
+/// How many wait for that.
+const MOST_WAITING: usize = 1000;
 /// How many sites are asked whether they vouch for what one list names.
 const MOST_SITES: usize = 100;
 /// Why a list is not followed.
 const ELSEWHERE: &str =
     "a sitemap may lead to sitemaps of its own host only, or to those that the robots.txt there vouches for";
+
+/// The turns of lists: how many are under way, and which were handed out and wait until fewer are.
+pub(crate) struct Turns {
+    most: usize,
+    under_way: usize,
+    waiting: VecDeque<Token>,
+}
+
+impl Turns {
+    /// Turns for a share of so many fetches.
+    pub(crate) fn of(at_once: usize) -> Self {
+        Self { most: (at_once / SHARE).max(1), under_way: 0, waiting: VecDeque::new() }
+    }
+
+    /// Takes a turn, if there is one.
+    pub(crate) fn begin(&mut self) -> bool {
+        let is_free = self.under_way < self.most;
+        self.under_way += usize::from(is_free);
+        is_free
+    }
+
+    /// A turn is over.
+    pub(crate) fn end(&mut self) {
+        self.under_way -= 1;
+    }
+
+    /// A list waits for a turn. Gives it back if too many do.
+    pub(crate) fn wait(&mut self, list: Token) -> Option<Token> {
+        if self.waiting.len() >= MOST_WAITING {
+            return Some(list);
+        }
+        self.waiting.push_back(list);
+        None
+    }
+
+    /// Those that need not wait any more, as there are turns. They go back to the queue, which hands them out anew: it
+    /// counts the pauses of a host from when it has handed something out, and that was long ago.
+    pub(crate) fn come_up(&mut self) -> Vec<Token> {
+        let turns = self.most - self.under_way;
+        self.waiting.drain(..turns.min(self.waiting.len())).collect()
+    }
+
+    /// Those that wait.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Token> {
+        self.waiting.iter().copied()
+    }
+
+    /// Nobody waits any more. Says who did.
+    pub(crate) fn clear(&mut self) -> Vec<Token> {
+        std::mem::take(&mut self.waiting).into()
+    }
+}
 
 /// What the lists of a crawl have in common.
 pub(crate) struct Listings {
@@ -35,8 +94,11 @@ impl Listings {
         Self { places: Arc::new(Semaphore::new(AT_A_TIME)), product_token }
     }
 
-    /// A place for a list, until the queue has it.
-    pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+    /// A place for a list, until the queue has it; none if that many bytes with this status are nothing much to read.
+    pub(crate) async fn place(&self, status: u16, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        if !(200..300).contains(&status) || bytes <= SMALL {
+            return None;
+        }
         // They are never closed.
         self.places.clone().acquire_owned().await.ok()
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use forager_core::time::Interval;
 use forager_fetch::http::{Http, HttpConfig};
 use forager_frontier::Frontier;
+use forager_frontier::entry::{How, Token};
 use forager_frontier::verbs::{Completed, LeaseAnswer, LeaseRequest, Leased, Nothing, Outcome, Report};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::{CrawlConfig, Result};
-use crate::listings::Listings;
+use crate::listings::{Listings, Turns};
 use crate::options::OptionsOf;
 use crate::pace::{Pace, Round};
 use crate::places::Places;
@@ -125,6 +126,8 @@ struct Shift<'c> {
     work: &'c Work,
     /// What is under way, and in which places.
     under_way: Places,
+    /// Which lists of pages are.
+    lists: Turns,
     visits: JoinSet<()>,
     sender: mpsc::UnboundedSender<Over>,
     over: mpsc::UnboundedReceiver<Over>,
@@ -147,6 +150,7 @@ impl<'c> Shift<'c> {
             crawler,
             work,
             under_way: Places::default(),
+            lists: Turns::of(crawler.config.at_once),
             visits: JoinSet::new(),
             sender,
             over,
@@ -179,9 +183,16 @@ impl<'c> Shift<'c> {
                 self.drop_everything(watcher).await?;
                 return Ok(Ended::Stopped(asked));
             }
-            let nothing = if asked == Stop::No { self.take_up().await? } else { None };
+            let nothing = if asked == Stop::No {
+                self.take_up().await?
+            } else {
+                let waiting = self.lists.clear();
+                self.give_back(&waiting).await?;
+                None
+            };
             watcher.under_way(self.under_way.count());
             if self.under_way.count() == 0
+                && self.lists.waiting().next().is_none()
                 && let Some(ended) = self.end(asked, nothing.as_ref())
             {
                 return Ok(ended);
@@ -217,7 +228,9 @@ impl<'c> Shift<'c> {
         self.hold_on_at = Interval::from_secs_f64(hold.as_secs_f64() / 3.0).after(now);
         if self.under_way.count() > 0 {
             // Of what is lost all the same, the report will be refused.
-            self.crawler.frontier.extend(&self.under_way.tokens(), hold, now).await?;
+            let tokens: Vec<Token> =
+                self.under_way.tokens().into_iter().chain(self.lists.waiting()).collect();
+            self.crawler.frontier.extend(&tokens, hold, now).await?;
         }
         Ok(())
     }
@@ -228,6 +241,8 @@ impl<'c> Shift<'c> {
         if free == 0 {
             return Ok(None);
         }
+        let come_up = self.lists.come_up();
+        self.give_back(&come_up).await?;
         self.arrivals.mark_unchanged();
         let request = LeaseRequest {
             max: free,
@@ -239,14 +254,28 @@ impl<'c> Shift<'c> {
         let frontier = &self.crawler.frontier;
         let round = self.crawler.visitor.pace.begin_round();
         let LeaseAnswer { leased, nothing } = frontier.lease(&request, self.crawler.clock.now()).await?;
-        self.may_have_more = !leased.is_empty();
         if !leased.is_empty() {
             self.options.go_by(frontier.catalog().await?);
         }
+        let (handed_out, mut too_many) = (leased.len(), Vec::new());
         for leased in leased {
-            self.set_out(leased, round);
+            if leased.how == How::Listing && !self.lists.begin() {
+                too_many.extend(self.lists.wait(leased.token));
+            } else {
+                self.set_out(leased, round);
+            }
         }
+        self.may_have_more = too_many.len() < handed_out || !come_up.is_empty();
+        self.give_back(&too_many).await?;
         Ok(nothing)
+    }
+
+    /// Gives pages back untouched.
+    async fn give_back(&self, tokens: &[Token]) -> Result<()> {
+        if !tokens.is_empty() {
+            self.crawler.frontier.release(tokens, self.crawler.clock.now()).await?;
+        }
+        Ok(())
     }
 
     fn set_out(&mut self, leased: Leased, round: Round) {
@@ -279,6 +308,9 @@ impl<'c> Shift<'c> {
         let (mut spent, mut places) = (Vec::new(), Vec::new());
         for over in finished {
             let worker = self.under_way.leave(over.leased.token);
+            if over.leased.how == How::Listing {
+                self.lists.end();
+            }
             match over.turn {
                 Err(cause) => failed = failed.or(Some(cause)),
                 Ok(Turn::Reported(visited)) => {
@@ -296,9 +328,7 @@ impl<'c> Shift<'c> {
             }
         }
         let (frontier, now) = (&self.crawler.frontier, self.crawler.clock.now());
-        if !spent.is_empty() {
-            frontier.release(&spent, now).await?;
-        }
+        self.give_back(&spent).await?;
         if !reports.is_empty() {
             let completed = frontier.complete(&reports, now).await?;
             for ((report, completed), line) in reports.into_iter().zip(completed).zip(lines) {
@@ -349,8 +379,9 @@ impl<'c> Shift<'c> {
         let (frontier, now) = (&self.crawler.frontier, self.crawler.clock.now());
         // Whoever was asked was asked, though nobody waited for the answer.
         frontier.note(&self.crawler.visitor.take_unreported(), now).await?;
-        frontier.release(&std::mem::take(&mut self.under_way).tokens(), now).await?;
-        Ok(())
+        let mut held = std::mem::take(&mut self.under_way).tokens();
+        held.extend(self.lists.clear());
+        self.give_back(&held).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! One turn of a page: may it be fetched, what was the answer, what does it mean.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use forager_core::url::FetchUrl;
@@ -83,8 +84,8 @@ const MOST_INTRODUCED: usize = 100_000;
 pub enum Turn {
     /// The page was fetched, or must not be.
     Reported(Box<Visited>),
-    /// The page was not asked for, and has to wait for another turn: this one was spent on robots.txt, or the host has
-    /// asked for a pause meanwhile. With the requests for robots.txt, if anybody wants to know.
+    /// The page has to wait for another turn: this one was spent on robots.txt, or the host has asked for a pause meanwhile,
+    /// or there was no room for what came. With the requests for robots.txt, if anybody wants to know.
     Spent(Vec<PageLine>),
 }
 
@@ -161,6 +162,10 @@ impl Visitor {
         if wants_rest(&answer) {
             self.pace.rest(url.host_key());
         }
+        if let Some(cause) = crowded_out(&answer) {
+            self.log_unanswered(leased, &cause).await?;
+            return Ok(Turn::Spent(visited.robots));
+        }
         let ended = self.clock.now();
         line.took = millis(ended, line.at);
         let (at, ended) = (Moment::of(line.at), Some(Moment::of(ended)));
@@ -168,7 +173,7 @@ impl Visitor {
         match answer {
             Ok(response) => {
                 if leased.how == How::Listing {
-                    visited.place = self.listings.place().await;
+                    visited.place = self.listings.place(response.status, response.body.len()).await;
                 }
                 self.take_in(&response, (&url, leased), options, &mut visited).await?;
             }
@@ -218,7 +223,7 @@ impl Visitor {
     }
 
     /// Writes down a request that came to nothing and is sent once more. Its page has no line for it.
-    async fn log_unanswered(&self, leased: &Leased, cause: &Failure) -> Result<()> {
+    async fn log_unanswered(&self, leased: &Leased, cause: &(dyn Display + Sync)) -> Result<()> {
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&leased.token);
         let ended = self.clock.now();
         let row = sent.map(|sent| FetchRow {
@@ -356,6 +361,12 @@ pub(crate) fn wants_rest(answer: &std::result::Result<Response, Failure>) -> boo
 pub(crate) fn broken(response: &Response) -> Option<CutOff> {
     let is_broken = |cut: &CutOff| matches!(cut, CutOff::Broken | CutOff::Time | CutOff::BadEncoding);
     response.cut_off.filter(|cut| !is_refusal(response.status) && is_broken(cut))
+}
+
+/// Whether there was no room for an answer: nobody can help that, so that it is asked for in another turn and loses no try.
+fn crowded_out(answer: &std::result::Result<Response, Failure>) -> Option<CutOff> {
+    let response = answer.as_ref().ok().filter(|response| (200..300).contains(&response.status))?;
+    response.cut_off.filter(|cut| *cut == CutOff::NoRoom)
 }
 
 /// Why nothing is read of an answer that has come whole, if so.

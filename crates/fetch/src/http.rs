@@ -144,7 +144,8 @@ impl Http {
     /// Sends one request and reads its answer.
     ///
     /// An answer whose body is not whole is an answer: [`Response::cut_off`] says why. What goes beyond the usual limit, where
-    /// the request allows it, may have to wait for others that do; that time does not count.
+    /// the request allows it, may have to wait for others that do; that time does not count, and is as long as the whole may be at
+    /// most ([`CutOff::NoRoom`]).
     pub async fn get(&self, request: &Request) -> Result<Response, Failure> {
         let started = Instant::now();
         let limits = request.limits(&self.0.limits);
@@ -157,8 +158,8 @@ impl Http {
         let note = parts.extensions.get::<Note>().ok_or_else(|| Failure::without_note(request.url.host()))?;
         limits.check_headers(&parts.headers, request.url.host())?;
         clock.as_mut().reset(started + limits.whole);
-        let mut room = Room::new(&self.0.large, &self.0.limits);
-        let body = body::read(incoming, &parts.headers, (&limits, &mut room), clock).await;
+        let mut room = Room::new(&self.0.large, &self.0.limits, clock);
+        let body = body::read(incoming, &parts.headers, (&limits, &mut room)).await;
         Ok(Response {
             status: parts.status.as_u16(),
             headers: parts.headers,

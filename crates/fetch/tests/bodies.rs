@@ -10,8 +10,10 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use forager_fetch::http::{CutOff, Http, Limits, Request};
+use forager_fetch::robots::MAX_BYTES;
 use servers::{answer, config, get, get_with, limited, raw, request, says};
 use tokio::io::AsyncWriteExt;
+use tokio::task::JoinSet;
 
 const PAGE: &str = "<html><body><p>The same words again and again and again.</p></body></html>";
 
@@ -222,23 +224,44 @@ async fn a_compressed_body_is_cut_off_at_the_wire_limit_too() {
     assert!(!page.body.is_empty() && noise.starts_with(&page.body));
 }
 
-/// However many requests allow for more than usual. Who waits for room is not late for that.
+/// However many requests allow for more than usual, and wherever they are cut off. Nobody waits for ever.
 #[tokio::test]
 async fn two_bodies_at_a_time_are_longer_than_usual() {
-    const WHOLE: Duration = Duration::from_secs(2);
-    let http = limited(|limits| (limits.body_bytes, limits.whole) = (1000, WHOLE));
-    let address = says(answer("", &vec![b'x'; 300_000])).await;
-    let large = || {
-        let (http, mut request) = (http.clone(), request(&format!("http://{address}/")));
-        request.body_bytes = Some(1_000_000);
-        async move { http.get(&request).await.unwrap() }
-    };
-    let first = tokio::join!(large(), large());
-    let third = tokio::spawn(large());
-    tokio::time::sleep(WHOLE + Duration::from_millis(500)).await;
-    assert!(!third.is_finished(), "the first two are still kept");
-    assert_eq!(get_with(&http, address).await.unwrap().body.len(), 1000, "what is not longer needs no room");
-    drop(first);
-    let third = third.await.unwrap();
-    assert_eq!((third.body.len(), third.cut_off), (300_000, None));
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let spaces = vec![b' '; 900_000];
+    let plain = says(answer("", &spaces)).await;
+    // It comes in one piece, and is cut off by that piece already.
+    let packed = says(answer("Content-Encoding: gzip\r\n", &gzip(&spaces))).await;
+    let cases = [
+        ("plain", plain, 1_000_000, 900_000, None),
+        ("packed", packed, 1_000_000, 900_000, None),
+        ("plain and cut off", plain, 800_000, 800_000, Some(CutOff::BodyLimit)),
+        ("packed and cut off", packed, 800_000, 800_000, Some(CutOff::BodyLimit)),
+    ];
+    let mut tasks = JoinSet::new();
+    for (name, address, most, want, cut_off) in cases {
+        let http = limited(|limits| {
+            (limits.body_bytes, limits.whole) = (1000, PATIENCE);
+            limits.decompression_ratio = u64::MAX;
+        });
+        let mut request = request(&format!("http://{address}/"));
+        request.body_bytes = Some(most);
+        tasks.spawn(async move {
+            let large = async || http.get(&request).await.unwrap();
+            let first = tokio::join!(large(), large());
+            let third = large().await;
+            assert_eq!(third.cut_off, Some(CutOff::NoRoom), "{name}: the first two are still kept");
+            assert!(third.body.len() <= MAX_BYTES + 1, "{name}");
+            let usual = get_with(&http, address).await.unwrap();
+            assert_eq!(usual.body.len(), 1000, "{name}: what is not longer needs no room");
+            let of_robots = Request { body_bytes: Some(MAX_BYTES as u64 + 1), ..request.clone() };
+            let robots = http.get(&of_robots).await.unwrap();
+            assert_eq!(robots.body.len(), MAX_BYTES + 1, "{name}: nor does a robots.txt");
+            let (fourth, ()) = tokio::join!(large(), async { drop(first) });
+            assert_eq!((fourth.body.len(), fourth.cut_off), (want, cut_off), "{name}");
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
 }

@@ -8,6 +8,8 @@ use forager_frontier::{Memory, Settings};
 
 use super::*;
 
+mod lists;
+
 /// What became of each page.
 #[derive(Default)]
 struct Pages(Vec<(String, Option<Outcome>)>);

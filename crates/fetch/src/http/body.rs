@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::HeaderMap;
 use ::http::header::CONTENT_ENCODING;
@@ -13,9 +14,13 @@ use tokio::time::{Instant, Sleep};
 
 use super::decode::{Coding, Decoder};
 use super::{CutOff, Limits};
+use crate::robots;
 
 /// How many encodings are undone. Nobody needs two; a few are read, so that nobody can ask for many.
 const MOST_CODINGS: usize = 3;
+
+/// As much as this every body may have, however little pages may: a robots.txt waits for no list.
+const LEAST_USUAL: u64 = robots::MAX_BYTES as u64 + 1;
 
 /// What was read.
 pub(super) struct Body {
@@ -31,25 +36,31 @@ pub(super) struct Room<'a> {
     /// Up to so many bytes no place is needed.
     usual: u64,
     place: Option<OwnedSemaphorePermit>,
+    /// How long a body waits for one.
+    patience: Duration,
+    /// When the body is late. While it waits for a place, it is not.
+    clock: Pin<&'a mut Sleep>,
 }
 
 impl<'a> Room<'a> {
-    pub(super) fn new(places: &'a Arc<Semaphore>, of_client: &Limits) -> Self {
-        Self { places, usual: of_client.body_bytes, place: None }
+    pub(super) fn new(places: &'a Arc<Semaphore>, of_client: &Limits, clock: Pin<&'a mut Sleep>) -> Self {
+        let usual = of_client.body_bytes.max(LEAST_USUAL);
+        Self { places, usual, place: None, patience: of_client.whole, clock }
     }
 
-    /// Waits for a place, if a body needs one. Nothing is read meanwhile, and `clock` goes on afterwards.
-    async fn have_for(&mut self, kept: &mut Kept, clock: Pin<&mut Sleep>) {
-        if kept.len() as u64 <= self.usual || self.place.is_some() {
-            return;
+    /// Waits for a place, if so many bytes need one. Nothing is read or decoded meanwhile. Says whether there is one now, and
+    /// was none before: then it is time to get hold of all the memory.
+    pub(super) async fn grows_to(&mut self, bytes: usize) -> Result<bool, CutOff> {
+        if bytes as u64 <= self.usual || self.place.is_some() {
+            return Ok(false);
         }
         let from = Instant::now();
+        let place = tokio::time::timeout(self.patience, self.places.clone().acquire_owned()).await;
         // The places are never closed.
-        self.place = self.places.clone().acquire_owned().await.ok();
-        let end = clock.deadline() + from.elapsed();
-        clock.reset(end);
-        // At once and not bit by bit, which would leave pieces of all sizes behind. What is not used takes no memory.
-        kept.reserve_all();
+        self.place = place.map_err(|_| CutOff::NoRoom)?.ok();
+        let end = self.clock.deadline() + from.elapsed();
+        self.clock.as_mut().reset(end);
+        Ok(true)
     }
 
     /// The place that the body has, for as long as it is kept.
@@ -58,12 +69,11 @@ impl<'a> Room<'a> {
     }
 }
 
-/// Reads until the end, a limit, an error or the end of `clock`.
+/// Reads until the end, a limit, an error or the time is over.
 pub(super) async fn read(
     incoming: Incoming,
     headers: &HeaderMap,
     (limits, room): (&Limits, &mut Room<'_>),
-    clock: Pin<&mut Sleep>,
 ) -> Body {
     let (codings, undecoded) = codings(headers);
     let mut kept = if codings.is_empty() {
@@ -71,23 +81,19 @@ pub(super) async fn read(
     } else {
         Kept::Decoded(Decoder::new(&codings, limits))
     };
-    let (wire_bytes, stopped) = drain(incoming, (&mut kept, room), clock).await;
+    let (wire_bytes, stopped) = drain(incoming, &mut kept, room).await;
     let (bytes, unfinished) = kept.finish();
     Body { bytes, wire_bytes, cut_off: stopped.or(unfinished), undecoded }
 }
 
 /// Moves what comes to `kept`. Says how much came, and why not all of it.
-async fn drain(
-    mut incoming: Incoming,
-    (kept, room): (&mut Kept, &mut Room<'_>),
-    mut clock: Pin<&mut Sleep>,
-) -> (u64, Option<CutOff>) {
+async fn drain(mut incoming: Incoming, kept: &mut Kept, room: &mut Room<'_>) -> (u64, Option<CutOff>) {
     let mut wire_bytes = 0;
     loop {
         let frame = tokio::select! {
             biased;
             frame = incoming.frame() => frame,
-            () = &mut clock => return (wire_bytes, Some(CutOff::Time)),
+            () = room.clock.as_mut() => return (wire_bytes, Some(CutOff::Time)),
         };
         let chunk = match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
             Some(Ok(Ok(chunk))) => chunk,
@@ -96,10 +102,9 @@ async fn drain(
             None => return (wire_bytes, None),
         };
         wire_bytes += chunk.len() as u64;
-        if let Err(cut_off) = kept.push(chunk) {
+        if let Err(cut_off) = kept.push(chunk, room).await {
             return (wire_bytes, Some(cut_off));
         }
-        room.have_for(kept, clock.as_mut()).await;
     }
 }
 
@@ -109,24 +114,10 @@ enum Kept {
 }
 
 impl Kept {
-    fn push(&mut self, chunk: Bytes) -> Result<(), CutOff> {
+    async fn push(&mut self, chunk: Bytes, room: &mut Room<'_>) -> Result<(), CutOff> {
         match self {
-            Self::Plain(plain) => plain.push(chunk),
-            Self::Decoded(decoder) => decoder.push(&chunk),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Plain(plain) => plain.len(),
-            Self::Decoded(decoder) => decoder.len(),
-        }
-    }
-
-    fn reserve_all(&mut self) {
-        match self {
-            Self::Plain(plain) => plain.reserve_all(),
-            Self::Decoded(decoder) => decoder.reserve_all(),
+            Self::Plain(plain) => plain.push(chunk, room).await,
+            Self::Decoded(decoder) => decoder.push(&chunk, room).await,
         }
     }
 
@@ -159,10 +150,13 @@ impl Plain {
         Self { first: Bytes::new(), rest: Vec::new(), expected, limit, beyond }
     }
 
-    fn push(&mut self, mut chunk: Bytes) -> Result<(), CutOff> {
-        let room = self.limit - self.len();
-        let is_too_much = chunk.len() > room;
-        chunk.truncate(room);
+    async fn push(&mut self, mut chunk: Bytes, room: &mut Room<'_>) -> Result<(), CutOff> {
+        let left = self.limit - self.len();
+        let is_too_much = chunk.len() > left;
+        chunk.truncate(left);
+        if room.grows_to(self.len() + chunk.len()).await? {
+            self.reserve_all();
+        }
         if self.first.is_empty() && self.rest.is_empty() {
             self.first = chunk;
         } else {
@@ -175,6 +169,7 @@ impl Plain {
         self.first.len().max(self.rest.len())
     }
 
+    /// At once and not bit by bit, which would leave pieces of all sizes behind. What is not used takes no memory.
     fn reserve_all(&mut self) {
         self.expected = self.limit;
         self.rest.reserve_exact(self.limit - self.rest.len());
@@ -223,6 +218,25 @@ mod tests {
     use ::http::HeaderValue;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_body_is_not_late_for_its_wait() {
+        const A_WHILE: Duration = Duration::from_millis(50);
+        const USUAL: usize = 1_000_000;
+        let limits = Limits { body_bytes: USUAL as u64, ..Limits::default() };
+        let places = Arc::new(Semaphore::new(0));
+        let clock = std::pin::pin!(tokio::time::sleep(Duration::from_mins(1)));
+        let end = clock.deadline();
+        let mut room = Room::new(&places, &limits, clock);
+        assert_eq!(room.grows_to(USUAL).await, Ok(false), "that is as much as all may have");
+        let (grows, ()) = tokio::join!(room.grows_to(USUAL + 1), async {
+            tokio::time::sleep(A_WHILE).await;
+            places.add_permits(1);
+        });
+        assert_eq!(grows, Ok(true));
+        assert!(room.clock.deadline() >= end + A_WHILE);
+        assert_eq!(room.grows_to(USUAL + 2).await, Ok(false), "it has its place already");
+    }
 
     #[test]
     fn encodings_are_known_by_their_names() {

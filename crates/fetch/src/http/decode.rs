@@ -8,6 +8,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{DParameter, InBuffer, Operation, OutBuffer};
 
 use self::gzip::Gzip;
+use super::body::Room;
 use super::{CutOff, Limits};
 
 /// How much is decoded at once.
@@ -167,33 +168,22 @@ impl Decoder {
         Self { stages, body: Vec::new(), limits: *limits, wire_bytes: 0 }
     }
 
-    /// Decodes what came.
-    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), CutOff> {
-        let room = usize::try_from(self.limits.wire_bytes - self.wire_bytes).unwrap_or(usize::MAX);
-        let fits = chunk.len().min(room);
+    /// Decodes what came; what needs more than the usual room, when there is room.
+    pub(super) async fn push(&mut self, chunk: &[u8], room: &mut Room<'_>) -> Result<(), CutOff> {
+        let left = usize::try_from(self.limits.wire_bytes - self.wire_bytes).unwrap_or(usize::MAX);
+        let fits = chunk.len().min(left);
         if fits > 0 {
-            self.decode(&chunk[..fits])?;
+            self.decode(&chunk[..fits], room).await?;
         }
         if fits < chunk.len() { Err(CutOff::WireLimit) } else { Ok(()) }
     }
 
-    fn decode(&mut self, chunk: &[u8]) -> Result<(), CutOff> {
+    async fn decode(&mut self, chunk: &[u8], room: &mut Room<'_>) -> Result<(), CutOff> {
         self.wire_bytes += chunk.len() as u64;
         let growth = self.wire_bytes.saturating_mul(self.limits.decompression_ratio);
         let most = growth.max(self.limits.ratio_floor_bytes);
-        let room = usize::try_from(self.limits.body_bytes).unwrap_or(usize::MAX);
-        run(&mut self.stages, chunk, most, &mut Sink { body: &mut self.body, room })
-    }
-
-    /// How much has come out so far.
-    pub(super) fn len(&self) -> usize {
-        self.body.len()
-    }
-
-    /// Has room for all that may come out.
-    pub(super) fn reserve_all(&mut self) {
-        let most = usize::try_from(self.limits.body_bytes).unwrap_or_default();
-        self.body.reserve_exact(most.saturating_sub(self.body.len()));
+        let limit = usize::try_from(self.limits.body_bytes).unwrap_or(usize::MAX);
+        run(&mut self.stages, chunk, most, &mut Sink { body: &mut self.body, limit, room }).await
     }
 
     /// The body, and whether its encoding ended too early. Nothing at all is not too early: some
@@ -205,14 +195,20 @@ impl Decoder {
 }
 
 /// Where the decoded body goes.
-struct Sink<'a> {
-    body: &'a mut Vec<u8>,
-    room: usize,
+struct Sink<'s, 'r> {
+    body: &'s mut Vec<u8>,
+    limit: usize,
+    room: &'s mut Room<'r>,
 }
 
-impl Sink<'_> {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), CutOff> {
-        let fits = bytes.len().min(self.room - self.body.len());
+impl Sink<'_, '_> {
+    async fn take(&mut self, bytes: &[u8]) -> Result<(), CutOff> {
+        let left = self.limit - self.body.len();
+        let fits = bytes.len().min(left);
+        if self.room.grows_to(self.body.len() + fits).await? {
+            // At once, as for a body without an encoding.
+            self.body.reserve_exact(left);
+        }
         self.body.extend_from_slice(&bytes[..fits]);
         if fits < bytes.len() { Err(CutOff::BodyLimit) } else { Ok(()) }
     }
@@ -220,8 +216,15 @@ impl Sink<'_> {
 
 /// Sends `input` through all stages. None of them may put out more than `most` bytes in all: the
 /// work between two stages counts too, even if nothing comes out in the end.
-fn run(stages: &mut [Stage], mut input: &[u8], most: u64, sink: &mut Sink<'_>) -> Result<(), CutOff> {
-    let Some((stage, rest)) = stages.split_first_mut() else { return sink.take(input) };
+///
+/// However much comes of a little input, it comes bit by bit, so that all stages wait when the body has to wait for room.
+async fn run(
+    stages: &mut [Stage],
+    mut input: &[u8],
+    most: u64,
+    sink: &mut Sink<'_, '_>,
+) -> Result<(), CutOff> {
+    let Some((stage, rest)) = stages.split_first_mut() else { return sink.take(input).await };
     loop {
         // What follows the end is ignored, as browsers do.
         if stage.is_complete && (input.is_empty() || !stage.codec.goes_on()) {
@@ -235,7 +238,7 @@ fn run(stages: &mut [Stage], mut input: &[u8], most: u64, sink: &mut Sink<'_>) -
         }
         // Nothing is no input: the next stage may have to tell its kind from the first byte.
         if step.written > 0 {
-            run(rest, &stage.scratch[..step.written], most, sink)?;
+            Box::pin(run(rest, &stage.scratch[..step.written], most, sink)).await?;
         }
         if step.is_broken {
             return Err(CutOff::BadEncoding);

@@ -17,8 +17,8 @@ pub struct Request {
     pub etag: Option<String>,
     /// The `Last-Modified` that it had last time, likewise.
     pub last_modified: Option<String>,
-    /// How many bytes to keep and to read at most, where that is not [`Limits::body_bytes`]. Of bodies that are longer than that
-    /// only two are read at a time.
+    /// How many bytes to keep and to read at most, where that is not [`Limits::body_bytes`]. Of bodies that are longer than that,
+    /// and than a robots.txt may be, only two are read at a time.
     pub body_bytes: Option<u64>,
     /// The kinds of content that are of use.
     pub accept: &'static str,

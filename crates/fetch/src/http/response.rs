@@ -52,6 +52,8 @@ pub enum CutOff {
     WireLimit,
     /// It grew too much when its encoding was undone.
     RatioLimit,
+    /// Others that are longer than usual left no room for it in time. That says nothing of it.
+    NoRoom,
     /// It took too long.
     Time,
     /// The connection ended before the body did.
@@ -66,6 +68,7 @@ impl fmt::Display for CutOff {
             Self::BodyLimit => "the body is longer than the limit",
             Self::WireLimit => "more bytes came than the limit",
             Self::RatioLimit => "the body grew too much when it was decompressed",
+            Self::NoRoom => "other bodies of that length left no room for it",
             Self::Time => "the body took too long",
             Self::Broken => "the connection ended before the body did",
             Self::BadEncoding => "the compressed body has an error",

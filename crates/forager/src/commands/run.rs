@@ -44,8 +44,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
 async fn run_until_told(args: &RunArgs, mut signals: Signals) -> anyhow::Result<Ended> {
     let mut config = read(args)?;
     let mut crawl = open(args, config.clone()).await?;
+    let mut has_begun = false;
     loop {
-        let ended = crawl_all(args, &crawl, signals.clone()).await;
+        let ended = crawl_all(args, &crawl, signals.clone(), has_begun).await;
         crawl.close().await?;
         let ended = ended?;
         if *signals.stop.borrow() != Stop::No || !matches!(ended, Ended::Stopped(_)) {
@@ -54,6 +55,7 @@ async fn run_until_told(args: &RunArgs, mut signals: Signals) -> anyhow::Result<
         journal::tell(Level::Info, Event::Reload, "reading the configuration again", &json!({}));
         // Whoever asks while it is read asks for it to be read once more.
         signals.reload.mark_unchanged();
+        has_begun = true;
         crawl = open_again(args, &mut config).await?;
     }
 }
@@ -108,10 +110,16 @@ async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl
 
 const NO_COLLECTION: &str = "there is no collection to crawl: all jobs are done, at their limit or paused";
 
-/// Crawls what there is. Where there is nothing, and nobody else could add anything, to wait would be in vain.
-async fn crawl_all(args: &RunArgs, crawl: &Crawl, signals: Signals) -> anyhow::Result<Ended> {
+/// Crawls what there is. Where there is nothing at the start, and nobody else could add anything, to wait would be in vain.
+/// Whoever has begun waits all the same: for what the configuration has when it is read once more.
+async fn crawl_all(
+    args: &RunArgs,
+    crawl: &Crawl,
+    signals: Signals,
+    has_begun: bool,
+) -> anyhow::Result<Ended> {
     let stats = crawled(args, crawl).await?;
-    if stats.is_empty() && !args.until_idle && !crawl.is_shared() {
+    if stats.is_empty() && !has_begun && !args.until_idle && !crawl.is_shared() {
         bail!(
             "{NO_COLLECTION} (\"forager job list{}\" shows them); \"forager crawl\" with a higher --limit goes on with one \
              that is at its limit",

@@ -1,6 +1,9 @@
 //! Sitemaps and feeds that a crawl is told of: with `--sitemap`, or as the page to start from.
 
-use crate::web::{Field, Started, page};
+use std::io::{Read as _, Write as _};
+
+use crate::web::raw::Raw;
+use crate::web::{ANOTHER_WISH, Field, Started, each, page, plain_host, wait_until};
 use forager_site::{Answer, Asked, Host, Site, listing};
 use http::header::CONTENT_ENCODING;
 use serde_json::json;
@@ -191,6 +194,37 @@ fn a_list_leads_to_lists_of_its_own_host_or_to_those_that_are_vouched_for() {
         );
     }
     field.assert_audit();
+}
+
+/// Whatever robots.txt names, and however long that takes.
+#[test]
+fn lists_that_never_end_leave_room_for_pages() {
+    const LISTS: usize = 12;
+    const PAGES: usize = 10;
+    let endless: Vec<Raw> = (0..LISTS)
+        .map(|_| {
+            Raw::new("127.0.0.1", |_, stream| {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\n\r\n<urlset>")?;
+                stream.write_all(" ".repeat(1_000_000).as_bytes())?;
+                stream.read(&mut [0]).map(drop)
+            })
+        })
+        .collect();
+    let names = endless.iter().map(|list| format!("Sitemap: {}\n", list.url("/map.xml")));
+    let host = plain_host(HOST, PAGES).page("/robots.txt", Answer::text(names.collect::<String>()));
+    let field = Field::new(Site::new().host(host));
+    field.set("[fetch]\n", "[fetch]\nat_once = 8\nmax_bytes = 1000\ntimeout = \"1h\"\n");
+    let crawl = Started::new(&mut field.crawl_command(HOST, &[]));
+    field.wait_for(HOST, PAGES + 1);
+    assert_eq!(field.counts(HOST), each(PAGES, 1));
+    let asked = || endless.iter().filter(|list| list.asked().contains(&"/map.xml".to_owned())).count();
+    wait_until("lists to be asked for", || asked() == 2);
+    for _ in 0..2 {
+        crawl.signal("INT");
+        std::thread::sleep(ANOTHER_WISH);
+    }
+    assert_eq!(crawl.end().status, 13);
+    assert_eq!(asked(), 2, "a quarter of all fetches, and no more");
 }
 
 /// However many there are at once, and however well they are packed.

@@ -437,6 +437,26 @@ fn a_run_that_is_hung_up_on_reads_its_configuration_again() {
     field.assert_audit();
 }
 
+/// All that it began with may be done when it is asked to read its configuration again.
+#[test]
+fn a_run_that_is_hung_up_on_with_nothing_left_to_do_goes_on_waiting() {
+    let field = Field::new(Site::new().host(plain_host(HOST, 2)).host(plain_host(OFFICE, 2)));
+    assert_eq!(field.run(&["job", "create", &field.url(HOST, "/"), "--name", "once"]).status, 0);
+    let file = field.file("told.jsonl");
+    let running = Started::telling(&mut field.queue.command(&["run", "--log", "json"]), &file);
+    let told = |what: &str| std::fs::read_to_string(&file).unwrap().matches(what).count();
+    field.wait_for(HOST, 3);
+    wait_until("the end of the job", || told("\"event\":\"page\"") == 3);
+    running.signal("HUP");
+    wait_until("it to be told", || told("there is no collection to crawl: all jobs are done") == 1);
+    harvest(&field, "1h", &[OFFICE]);
+    running.signal("HUP");
+    field.wait_for(OFFICE, 3);
+    running.signal("TERM");
+    assert_eq!(running.end().status, 11);
+    assert_eq!((field.counts(HOST), field.counts(OFFICE)), (each(2, 1), each(2, 1)));
+}
+
 #[test]
 fn a_configuration_that_is_broken_meanwhile_is_told_and_the_one_before_counts_on() {
     let field = Field::new(Site::new().host(plain_host(HOST, 1)).host(plain_host(OFFICE, 2)));

@@ -1,8 +1,11 @@
 use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use proptest::prelude::*;
+use tokio::sync::Semaphore;
 
 use super::*;
 
@@ -31,12 +34,24 @@ fn encoded(coding: Coding, body: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Decodes a body that comes in pieces of `piece` bytes.
+/// Decodes a body that comes in pieces of `piece` bytes, with room for all of it.
 fn decoded(codings: &[Coding], wire: &[u8], piece: usize, limits: &Limits) -> (Bytes, Option<CutOff>) {
-    let mut decoder = Decoder::new(codings, limits);
-    let stopped = wire.chunks(piece).find_map(|chunk| decoder.push(chunk).err());
-    let (body, unfinished) = decoder.finish();
-    (body, stopped.or(unfinished))
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let (places, clock) =
+            (Arc::new(Semaphore::new(1)), std::pin::pin!(tokio::time::sleep(Duration::ZERO)));
+        let mut room = Room::new(&places, limits, clock);
+        let mut decoder = Decoder::new(codings, limits);
+        let mut stopped = None;
+        for chunk in wire.chunks(piece) {
+            stopped = decoder.push(chunk, &mut room).await.err();
+            if stopped.is_some() {
+                break;
+            }
+        }
+        let (body, unfinished) = decoder.finish();
+        (body, stopped.or(unfinished))
+    })
 }
 
 fn text(lines: usize) -> Vec<u8> {
@@ -140,6 +155,39 @@ fn growth_between_two_encodings_counts_too() {
     let wire = encoded(Coding::Zstd, &encoded(Coding::Gzip, b"").repeat(200_000));
     let (found, cut_off) = decoded(&[Coding::Gzip, Coding::Zstd], &wire, 8192, &Limits::default());
     assert_eq!((found.len(), cut_off), (0, Some(CutOff::RatioLimit)));
+}
+
+/// However much comes of one chunk, through however many encodings.
+#[tokio::test]
+async fn no_more_is_decoded_than_there_is_room_for() {
+    const USUAL: usize = 1_000_000;
+    let body = [text(10), vec![b' '; 4 << 20]].concat();
+    for codings in ALL.map(|coding| vec![coding]).into_iter().chain([vec![Coding::Gzip, Coding::Brotli]]) {
+        let wire = codings.iter().fold(body.clone(), |body, coding| encoded(*coding, &body));
+        let limits = Limits { decompression_ratio: u64::MAX, ..Limits::default() };
+        let of_client = Limits { body_bytes: USUAL as u64, ..limits };
+        let places = Arc::new(Semaphore::new(0));
+        for is_given_up in [true, false] {
+            let clock = std::pin::pin!(tokio::time::sleep(Duration::ZERO));
+            let mut room = Room::new(&places, &of_client, clock);
+            let mut decoder = Decoder::new(&codings, &limits);
+            let mut push = Box::pin(decoder.push(&wire, &mut room));
+            tokio::select! {
+                biased;
+                pushed = &mut push => panic!("{codings:?}: {pushed:?} without room"),
+                () = tokio::task::yield_now() => {}
+            }
+            if is_given_up {
+                drop(push);
+                let most = USUAL - SCRATCH..=USUAL;
+                assert!(most.contains(&decoder.body.len()), "{codings:?}: {}", decoder.body.len());
+            } else {
+                places.add_permits(1);
+                assert_eq!(push.await, Ok(()), "{codings:?}");
+                assert!(decoder.finish() == (body.clone().into(), None), "{codings:?}");
+            }
+        }
+    }
 }
 
 #[test]
