@@ -3,8 +3,10 @@
 //!
 //! The transport keeps what has come of a message until all of it has, in room for the whole, and keeps that room for
 //! the next one. So the largest message of a call counts as long as the call goes on, and those of all calls together
-//! have a limit. Small ones do not count, for there are only so many calls.
+//! have a limit. Small ones do not count, for there are only so many calls. What comes packed is unpacked into room of
+//! its own, which is kept as long: how much that is shows where the message is read ([`Unpacked`]).
 
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -15,29 +17,67 @@ use tonic::body::Body;
 use tonic::codegen::Bytes;
 use tonic::codegen::http::Request;
 
-use crate::budget::{Budget, Counted};
+use crate::budget::{Budget, Largest};
 use crate::connections::Cutter;
 use crate::limits::{MAX_MESSAGE_BYTES, MESSAGE_TIME, SMALL_MESSAGE};
 
 /// How many bytes stand before each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
+/// What says how the messages of a call are packed.
+const PACKED: &str = "grpc-encoding";
+
+tokio::task_local! {
+    /// What the unpacked messages of the call that is answered count among, for what reads them, which is told nothing of
+    /// the call; none if it packs nothing.
+    static UNPACKED: Option<Budget>;
+}
+
+/// What unpacked messages count among, if a call packs any.
+pub(crate) fn packed(request: &Request<Body>, budget: &Budget) -> Option<Budget> {
+    let is_packed = request.headers().get(PACKED).is_some_and(|form| form != "identity");
+    is_packed.then(|| budget.clone())
+}
+
+/// Answers a call whose unpacked messages count among others.
+pub(crate) async fn unpacking<F: Future>(budget: Option<Budget>, answer: F) -> F::Output {
+    UNPACKED.scope(budget, answer).await
+}
+
+/// What is unpacked of a call: its largest message counts as long as the call is read.
+#[derive(Debug, Default)]
+pub(crate) struct Unpacked(Option<Largest>);
+
+impl Unpacked {
+    /// That of the call that is answered.
+    pub(crate) fn of_this_call() -> Self {
+        let budget = UNPACKED.try_with(Clone::clone).ok().flatten();
+        Self(budget.as_ref().map(Largest::of))
+    }
+
+    /// A message has so many bytes. An error ends the call, and with it the room that they were unpacked into.
+    pub(crate) fn holds(&mut self, bytes: usize) -> Result<(), Status> {
+        match &mut self.0 {
+            Some(largest) if bytes >= SMALL_MESSAGE => largest.hold(bytes),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A request whose messages count while they arrive.
 pub(crate) fn counted(request: Request<Body>, budget: &Budget) -> Request<Body> {
     let cutter = request.extensions().get::<Cutter>().cloned();
-    let (budget, counted) = (budget.clone(), budget.nothing());
-    request.map(|body| {
-        Body::new(Arriving { body, messages: Messages::default(), budget, counted, cutter, timer: None })
-    })
+    let largest = Largest::of(budget);
+    request
+        .map(|body| Body::new(Arriving { body, messages: Messages::default(), largest, cutter, timer: None }))
 }
 
 /// Messages that arrive.
 struct Arriving {
     body: Body,
     messages: Messages,
-    budget: Budget,
-    /// As many bytes as the largest message has that was not whole at once.
-    counted: Counted,
+    /// The largest message that was not whole at once.
+    largest: Largest,
     cutter: Option<Cutter>,
     /// Breaks the connection when the rest of a message does not come. It runs whether anything is read or not: a client
     /// that takes no acknowledgements is not read any more, and would have its room for ever.
@@ -56,9 +96,7 @@ impl Arriving {
         if is_whole || !(SMALL_MESSAGE..=MAX_MESSAGE_BYTES).contains(&len) {
             return Ok(());
         }
-        if len > self.counted.bytes {
-            self.counted.take_in(self.budget.add(len - self.counted.bytes)?);
-        }
+        self.largest.hold(len)?;
         if self.timer.is_none() {
             self.start_timer();
         }
@@ -183,8 +221,8 @@ mod tests {
     }
 
     fn arriving_on(budget: &Budget, cutter: Option<Cutter>) -> Arriving {
-        let (budget, counted) = (budget.clone(), budget.nothing());
-        Arriving { body: Body::empty(), messages: Messages::default(), budget, counted, cutter, timer: None }
+        let largest = Largest::of(budget);
+        Arriving { body: Body::empty(), messages: Messages::default(), largest, cutter, timer: None }
     }
 
     #[test]
@@ -206,6 +244,28 @@ mod tests {
         }
         call.heard(&message(MAX_MESSAGE_BYTES + 1)[..100]).unwrap();
         assert!(is_left(50 << 10), "the transport refuses that one");
+        drop(call);
+        assert!(is_left(100 << 10));
+    }
+
+    #[tokio::test]
+    async fn what_a_call_packs_counts_as_it_is_unpacked() {
+        let budget = Budget::new(100 << 10, "no room");
+        let is_left = |bytes: usize| budget.add(bytes).is_ok();
+        let plain = Request::new(Body::empty());
+        assert!(packed(&plain, &budget).is_none());
+        unpacking(None, async { Unpacked::of_this_call().holds(200 << 10).unwrap() }).await;
+        let request = Request::builder().header(PACKED, "gzip").body(Body::empty()).unwrap();
+        let mut call = unpacking(packed(&request, &budget), async { Unpacked::of_this_call() }).await;
+        for (name, bytes, left) in [
+            ("small", SMALL_MESSAGE - 1, 100 << 10),
+            ("larger", 40 << 10, 60 << 10),
+            ("less", 20 << 10, 60 << 10),
+        ] {
+            call.holds(bytes).unwrap();
+            assert!(is_left(left) && !is_left(left + 1), "{name}");
+        }
+        assert_eq!(call.holds(101 << 10).unwrap_err().code(), tonic::Code::ResourceExhausted);
         drop(call);
         assert!(is_left(100 << 10));
     }
