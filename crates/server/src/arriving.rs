@@ -18,7 +18,7 @@ use tonic::codegen::Bytes;
 use tonic::codegen::http::Request;
 
 use crate::budget::{Budget, Largest};
-use crate::connections::Cutter;
+use crate::connections::{Client, Cutter};
 use crate::limits::{MAX_MESSAGE_BYTES, MESSAGE_TIME, SMALL_MESSAGE};
 
 /// How many bytes stand before each message: whether it is compressed, and its length.
@@ -66,7 +66,7 @@ impl Unpacked {
 
 /// A request whose messages count while they arrive.
 pub(crate) fn counted(request: Request<Body>, budget: &Budget) -> Request<Body> {
-    let cutter = request.extensions().get::<Cutter>().cloned();
+    let cutter = request.extensions().get::<Client>().map(|client| client.cutter.clone());
     let largest = Largest::of(budget);
     request
         .map(|body| Body::new(Arriving { body, messages: Messages::default(), largest, cutter, timer: None }))

@@ -65,8 +65,10 @@ pub const MAX_STREAMS: u32 = 256;
 pub const FIRST_WORD: Duration = Duration::from_secs(10);
 /// How long a message that has begun may take to arrive, unless it is small; then its connection is broken.
 pub const MESSAGE_TIME: Duration = Duration::from_mins(1);
-/// The most calls at a time that need no token.
-pub const MAX_STRANGERS: usize = 2 * MAX_CONNECTIONS;
+/// The most calls at a time on one connection that need no token and are answered at once.
+pub const MAX_QUESTIONS: usize = 4;
+/// The most of those that go on until the client leaves.
+pub const MAX_WATCHES: usize = 4;
 /// The most bytes of a message of such a call, and of one that asks what there is.
 pub const MAX_QUESTION_BYTES: usize = 4 << 10;
 /// How long the queue may take to answer before it counts as away.

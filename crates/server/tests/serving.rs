@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::stalling::Stalling;
 use common::*;
 use forager_frontier::{Frontier as _, Memory, Settings};
-use forager_server::limits::{MAX_STRANGERS, MAX_WATCHERS};
+use forager_server::limits::{MAX_WATCHERS, MAX_WATCHES};
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
 use forager_server::proto::{Empty, GetParams, Local, UrlItem};
@@ -99,20 +99,35 @@ async fn who_shows_no_token_takes_little_room() {
     let late = asking.client_streaming(Request::new(question), path, codec).await.unwrap_err();
     assert_eq!(late.code(), Code::DeadlineExceeded, "a question that does not end: {late}");
 
-    let mut watches = Vec::new();
-    while watches.len() < MAX_STRANGERS {
-        let mut client = HealthClient::new(channel(&world).await);
-        for _ in 0..MAX_STRANGERS / 16 {
-            watches.push(client.watch(HealthCheckRequest::default()).await.unwrap());
-        }
-    }
     let mut client = HealthClient::new(channel(&world).await);
-    let refused = client.check(HealthCheckRequest::default()).await.unwrap_err();
+    let mut watches = Vec::new();
+    for _ in 0..MAX_WATCHES {
+        watches.push(client.watch(HealthCheckRequest::default()).await.unwrap());
+    }
+    let refused = client.watch(HealthCheckRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    client.check(HealthCheckRequest::default()).await.unwrap();
     drop(watches);
-    while client.check(HealthCheckRequest::default()).await.is_err() {
+    while client.watch(HealthCheckRequest::default()).await.is_err() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// However many take all that they can have, and stay.
+#[tokio::test]
+async fn nobody_is_kept_from_asking_how_it_is() {
+    let world = World::in_memory().await;
+    let mut taken = Vec::new();
+    for _ in 0..256 {
+        let mut client = HealthClient::new(channel(&world).await);
+        for _ in 0..9 {
+            taken.extend(client.watch(HealthCheckRequest::default()).await);
+        }
+    }
+    assert_eq!(taken.len(), 256 * MAX_WATCHES);
+    let mut client = HealthClient::new(channel(&world).await);
+    client.check(HealthCheckRequest::default()).await.unwrap();
+    client.watch(HealthCheckRequest::default()).await.unwrap();
 }
 
 /// Nor does who asks for figures, and stays.
