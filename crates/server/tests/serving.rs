@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::stalling::Stalling;
+use common::troubled::Troubled;
 use common::*;
 use forager_frontier::{Frontier as _, Memory, Settings};
 use forager_server::limits::{MAX_WATCHERS, MAX_WATCHES};
@@ -419,7 +419,7 @@ async fn says(address: std::net::SocketAddr, path: &str, start: &str) {
 async fn who_looks_after_a_server_learns_that_its_queue_stalls() {
     let runtime = |threads| Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap();
     let (calls, aside) = (runtime(2), runtime(1));
-    let queue = Arc::new(Stalling::new());
+    let queue = Arc::new(Troubled::new());
     let world = calls.spawn(World::over(queue.clone(), Options::default(), None)).await.unwrap();
     let metrics = world.metrics.clone();
     let (told, address) = tokio::sync::oneshot::channel();

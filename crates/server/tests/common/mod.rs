@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-pub(crate) mod stalling;
+pub(crate) mod troubled;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

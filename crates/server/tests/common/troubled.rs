@@ -1,8 +1,8 @@
-//! A queue that stalls when it is told to, as one in a folder does whose disk is slow: its calls keep the threads that they
-//! are made on.
+//! A queue with troubles, when it is told to have them. It stalls, as one in a folder does whose disk is slow: its calls keep
+//! the threads that they are made on. And others remove collections just before something is put there.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,18 +16,25 @@ use forager_frontier::{Frontier, Memory, Result, Settings};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-pub(crate) struct Stalling {
+pub(crate) struct Troubled {
     queue: Memory,
     is_stalled: AtomicBool,
+    /// Before how many puts their collections go.
+    removals: AtomicU32,
 }
 
-impl Stalling {
+impl Troubled {
     pub(crate) fn new() -> Self {
-        Self { queue: Memory::new(Settings::default()).unwrap(), is_stalled: AtomicBool::new(false) }
+        let queue = Memory::new(Settings::default()).unwrap();
+        Self { queue, is_stalled: AtomicBool::new(false), removals: AtomicU32::new(0) }
     }
 
     pub(crate) fn stall(&self, is_stalled: bool) {
         self.is_stalled.store(is_stalled, Ordering::SeqCst);
+    }
+
+    pub(crate) fn remove_before(&self, puts: u32) {
+        self.removals.store(puts, Ordering::SeqCst);
     }
 
     fn wait(&self) {
@@ -41,11 +48,22 @@ impl Stalling {
 macro_rules! handing_on {
     ($($name:ident($($what:ident: $form:ty),*) -> $answer:ty;)*) => {
         #[async_trait]
-        impl Frontier for Stalling {
+        impl Frontier for Troubled {
             $(async fn $name(&self, $($what: $form),*) -> Result<$answer> {
                 self.wait();
                 self.queue.$name($($what),*).await
             })*
+
+            async fn put(&self, puts: &[Put], now: Timestamp) -> Result<Vec<Discovery>> {
+                self.wait();
+                let one_less = |left: u32| left.checked_sub(1);
+                if self.removals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+                    for put in puts {
+                        self.queue.remove(&put.collection, None, now).await?;
+                    }
+                }
+                self.queue.put(puts, now).await
+            }
 
             fn arrivals(&self) -> watch::Receiver<u64> {
                 self.queue.arrivals()
@@ -59,7 +77,6 @@ handing_on! {
     catalog() -> Arc<Catalog>;
     start(targets: &[Target], now: Timestamp) -> Vec<Started>;
     discover(pages: &[Page], now: Timestamp) -> Vec<Discovery>;
-    put(puts: &[Put], now: Timestamp) -> Vec<Discovery>;
     lease(request: &LeaseRequest, now: Timestamp) -> LeaseAnswer;
     complete(reports: &[Report], now: Timestamp) -> Vec<Completed>;
     extend(tokens: &[Token], hold: Interval, now: Timestamp) -> Vec<LeaseChange>;
