@@ -3,7 +3,7 @@
 //!
 //! The transport keeps what has come of a message until all of it has, in room for the whole, and keeps that room for
 //! the next one. So the largest message of a call counts as long as the call goes on, and those of all calls together
-//! have a limit. Small ones do not count, for there are only so many calls. What comes packed is unpacked into room of
+//! have a limit. Small ones do not count: every call takes room for one, and there are only so many calls. What comes packed is unpacked into room of
 //! its own, which is kept as long: how much that is shows where the message is read ([`Unpacked`]).
 
 use std::future::Future;

@@ -14,7 +14,7 @@ use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
 use tonic_prost::{ProstCodec, ProstEncoder};
 
 use crate::arriving::Unpacked;
-use crate::limits::MAX_MESSAGE_PARTS;
+use crate::limits::{MAX_MESSAGE_PARTS, SMALL_MESSAGE};
 use crate::salvage::salvaged;
 
 /// The usual form of messages, with a bound on their parts.
@@ -64,8 +64,9 @@ impl<U: Message + Name + Default> Decoder for BoundedDecoder<U> {
         read.map(Some)
     }
 
+    /// Room for a small message from the start; the other number is for what is sent.
     fn buffer_settings(&self) -> BufferSettings {
-        BufferSettings::default()
+        BufferSettings::new(SMALL_MESSAGE, SMALL_MESSAGE)
     }
 }
 
