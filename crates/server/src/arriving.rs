@@ -8,10 +8,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use http_body::{Frame, SizeHint};
-use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::Bytes;
@@ -67,9 +69,7 @@ impl Unpacked {
 /// A request whose messages count while they arrive.
 pub(crate) fn counted(request: Request<Body>, budget: &Budget) -> Request<Body> {
     let cutter = request.extensions().get::<Client>().map(|client| client.cutter.clone());
-    let largest = Largest::of(budget);
-    request
-        .map(|body| Body::new(Arriving { body, messages: Messages::default(), largest, cutter, timer: None }))
+    request.map(|body| Body::new(Arriving::new(body, budget, cutter)))
 }
 
 /// Messages that arrive.
@@ -79,49 +79,62 @@ struct Arriving {
     /// The largest message that was not whole at once.
     largest: Largest,
     cutter: Option<Cutter>,
-    /// Breaks the connection when the rest of a message does not come. It runs whether anything is read or not: a client
-    /// that takes no acknowledgements is not read any more, and would have its room for ever.
-    timer: Option<AbortHandle>,
+    /// When the rest of a message has to be there.
+    due: Due,
+    /// Breaks the connection when it is not. It runs whether anything is read or not: a client that takes no
+    /// acknowledgements is not read any more, and would have its room for ever. One runs for all messages of a call, once a
+    /// large one has begun.
+    watchdog: Option<AbortOnDropHandle<()>>,
 }
 
+/// When something has to be there, if it has.
+type Due = Arc<Mutex<Option<Instant>>>;
+
 impl Arriving {
+    fn new(body: Body, budget: &Budget, cutter: Option<Cutter>) -> Self {
+        let (messages, largest) = (Messages::default(), Largest::of(budget));
+        Self { body, messages, largest, cutter, due: Due::default(), watchdog: None }
+    }
+
     /// Bytes have come. An error ends the call.
     fn heard(&mut self, bytes: &[u8]) -> Result<(), Status> {
-        if self.messages.heard(bytes) {
-            self.stop_timer();
-        }
+        let is_end = self.messages.heard(bytes);
         let len = self.messages.len;
         // One that is too large is refused as soon as its length is known.
         let is_whole = self.messages.missing == 0;
-        if is_whole || !(SMALL_MESSAGE..=MAX_MESSAGE_BYTES).contains(&len) {
-            return Ok(());
+        let is_waited_for = !is_whole && (SMALL_MESSAGE..=MAX_MESSAGE_BYTES).contains(&len);
+        if is_waited_for {
+            self.largest.hold(len)?;
         }
-        self.largest.hold(len)?;
-        if self.timer.is_none() {
-            self.start_timer();
+        if is_end || is_waited_for {
+            self.wait(is_end, is_waited_for);
         }
         Ok(())
     }
 
-    fn start_timer(&mut self) {
-        let Some(cutter) = self.cutter.clone() else { return };
-        let timer = async move {
-            tokio::time::sleep(MESSAGE_TIME).await;
-            cutter.cut();
-        };
-        self.timer = Some(tokio::spawn(timer).abort_handle());
-    }
-
-    fn stop_timer(&mut self) {
-        if let Some(timer) = self.timer.take() {
-            timer.abort();
+    /// Gives the rest of a message its time, unless that runs already, which it does not if another one has ended.
+    fn wait(&mut self, is_end: bool, is_waited_for: bool) {
+        let Some(cutter) = &self.cutter else { return };
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = due.filter(|_| !is_end);
+        *due = is_waited_for.then(|| running.unwrap_or_else(|| Instant::now() + MESSAGE_TIME));
+        if is_waited_for && self.watchdog.is_none() {
+            let watch = watch(self.due.clone(), cutter.clone());
+            self.watchdog = Some(AbortOnDropHandle::new(tokio::spawn(watch)));
         }
     }
 }
 
-impl Drop for Arriving {
-    fn drop(&mut self) {
-        self.stop_timer();
+/// Breaks a connection when something is not there that has to be.
+async fn watch(due: Due, cutter: Cutter) {
+    loop {
+        let now = Instant::now();
+        let next = *due.lock().unwrap_or_else(PoisonError::into_inner);
+        if next.is_some_and(|next| next <= now) {
+            return cutter.cut();
+        }
+        // What begins meanwhile has as long, too.
+        sleep_until(next.unwrap_or(now + MESSAGE_TIME)).await;
     }
 }
 
@@ -221,8 +234,7 @@ mod tests {
     }
 
     fn arriving_on(budget: &Budget, cutter: Option<Cutter>) -> Arriving {
-        let largest = Largest::of(budget);
-        Arriving { body: Body::empty(), messages: Messages::default(), largest, cutter, timer: None }
+        Arriving::new(Body::empty(), budget, cutter)
     }
 
     #[test]
@@ -308,6 +320,16 @@ mod tests {
         }
         let cutter = Cutter::of(&tokio_util::sync::CancellationToken::new());
         let mut call = arriving_on(&budget, Some(cutter.clone()));
+        let mut watchdogs = std::collections::HashSet::new();
+        for _ in 0..9 {
+            call.heard(start).unwrap();
+            watchdogs.extend(call.watchdog.as_ref().map(|watchdog| watchdog.abort_handle().id()));
+            tokio::time::sleep(just_in_time).await;
+            call.heard(end).unwrap();
+            tokio::time::sleep(MESSAGE_TIME * 2).await;
+        }
+        assert!(!cutter.has_cut(), "it is always in time");
+        assert_eq!(watchdogs.len(), 1, "one for all messages");
         call.heard(start).unwrap();
         drop(call);
         tokio::time::sleep(MESSAGE_TIME * 2).await;
