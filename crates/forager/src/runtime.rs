@@ -1,4 +1,5 @@
-//! Where whoever waits does so: one runtime for the whole process, started when it is first needed.
+//! Where whoever waits does so: one runtime for the whole process, started when it is first needed, and a small one for
+//! what has to go on whatever becomes of that.
 
 use std::sync::OnceLock;
 
@@ -12,6 +13,9 @@ use tokio::task::JoinHandle;
 static STOP: OnceLock<watch::Receiver<Stop>> = OnceLock::new();
 
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+/// For what never takes long: a queue in a folder whose disk stalls may hold every thread of the other.
+static ASIDE: OnceLock<Runtime> = OnceLock::new();
 
 /// Runs something to its end.
 pub(crate) fn wait<F: Future>(work: F) -> anyhow::Result<F::Output> {
@@ -40,10 +44,19 @@ pub(crate) async fn stop_asked() {
 }
 
 fn runtime() -> anyhow::Result<&'static Runtime> {
-    if RUNTIME.get().is_none() {
-        let started = Builder::new_multi_thread().enable_all().build().context("cannot start to work")?;
+    started(&RUNTIME, &mut Builder::new_multi_thread())
+}
+
+/// Where signals are heard, and whoever looks after the process.
+pub(crate) fn aside() -> anyhow::Result<&'static Runtime> {
+    started(&ASIDE, Builder::new_multi_thread().worker_threads(1))
+}
+
+fn started(one: &'static OnceLock<Runtime>, builder: &mut Builder) -> anyhow::Result<&'static Runtime> {
+    if one.get().is_none() {
+        let started = builder.enable_all().build().context("cannot start to work")?;
         // Another thread may have been first, and then its own counts.
-        let _ = RUNTIME.set(started);
+        let _ = one.set(started);
     }
-    RUNTIME.get().context("cannot start to work")
+    one.get().context("cannot start to work")
 }

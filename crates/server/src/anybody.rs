@@ -1,4 +1,5 @@
-//! What is answered without a token: soon, and to so many at a time.
+//! What is answered without a token: soon, and so much at a time on each connection, so that nobody takes the place of
+//! others. Who watches stays, and does not take the place of questions.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,18 +13,35 @@ use tonic::codegen::http::{Request, Response};
 use tonic::codegen::{BoxFuture, Bytes, Service};
 use tonic::server::NamedService;
 
-use crate::limits::{FIRST_WORD, MAX_STRANGERS};
+use crate::connections::Client;
+use crate::limits::{FIRST_WORD, MAX_QUESTIONS, MAX_WATCHES};
+
+/// What goes on until the client leaves; all else is answered at once.
+const WATCH: &str = "/Watch";
+
+/// The room that a connection has for calls without a token.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    questions: Arc<Semaphore>,
+    watches: Arc<Semaphore>,
+}
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        let [questions, watches] = [MAX_QUESTIONS, MAX_WATCHES].map(|most| Arc::new(Semaphore::new(most)));
+        Self { questions, watches }
+    }
+}
 
 /// A service for anybody.
 #[derive(Clone)]
 pub(crate) struct ForAnybody<S> {
     service: S,
-    room: Arc<Semaphore>,
 }
 
 impl<S> ForAnybody<S> {
     pub(crate) fn new(service: S) -> Self {
-        Self { service, room: Arc::new(Semaphore::new(MAX_STRANGERS)) }
+        Self { service }
     }
 }
 
@@ -45,8 +63,12 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Ok(place) = self.room.clone().try_acquire_owned() else {
-            let refused = Status::resource_exhausted("too many ask at a time");
+        let stays = request.uri().path().ends_with(WATCH);
+        let room = request.extensions().get::<Client>().map(|client| client.room.clone());
+        let room = room.map(|room| if stays { room.watches } else { room.questions });
+        let Some(Ok(place)) = room.map(Semaphore::try_acquire_owned) else {
+            let refused =
+                Status::resource_exhausted("too many calls without a token on one connection at a time");
             return Box::pin(async move { Ok(refused.into_http()) });
         };
         // There is an answer when all of the question has come.

@@ -3,87 +3,138 @@
 //!
 //! The transport keeps what has come of a message until all of it has, in room for the whole, and keeps that room for
 //! the next one. So the largest message of a call counts as long as the call goes on, and those of all calls together
-//! have a limit. Small ones do not count, for there are only so many calls.
+//! have a limit. Small ones do not count: every call takes room for one, and there are only so many calls. What comes packed is unpacked into room of
+//! its own, which is kept as long: how much that is shows where the message is read ([`Unpacked`]).
 
+use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use http_body::{Frame, SizeHint};
-use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::Bytes;
 use tonic::codegen::http::Request;
 
-use crate::budget::{Budget, Counted};
-use crate::connections::Cutter;
+use crate::budget::{Budget, Largest};
+use crate::connections::{Client, Cutter};
 use crate::limits::{MAX_MESSAGE_BYTES, MESSAGE_TIME, SMALL_MESSAGE};
 
 /// How many bytes stand before each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
+/// What says how the messages of a call are packed.
+const PACKED: &str = "grpc-encoding";
+
+tokio::task_local! {
+    /// What the unpacked messages of the call that is answered count among, for what reads them, which is told nothing of
+    /// the call; none if it packs nothing.
+    static UNPACKED: Option<Budget>;
+}
+
+/// What unpacked messages count among, if a call packs any.
+pub(crate) fn packed(request: &Request<Body>, budget: &Budget) -> Option<Budget> {
+    let is_packed = request.headers().get(PACKED).is_some_and(|form| form != "identity");
+    is_packed.then(|| budget.clone())
+}
+
+/// Answers a call whose unpacked messages count among others.
+pub(crate) async fn unpacking<F: Future>(budget: Option<Budget>, answer: F) -> F::Output {
+    UNPACKED.scope(budget, answer).await
+}
+
+/// What is unpacked of a call: its largest message counts as long as the call is read.
+#[derive(Debug, Default)]
+pub(crate) struct Unpacked(Option<Largest>);
+
+impl Unpacked {
+    /// That of the call that is answered.
+    pub(crate) fn of_this_call() -> Self {
+        let budget = UNPACKED.try_with(Clone::clone).ok().flatten();
+        Self(budget.as_ref().map(Largest::of))
+    }
+
+    /// A message has so many bytes. An error ends the call, and with it the room that they were unpacked into.
+    pub(crate) fn holds(&mut self, bytes: usize) -> Result<(), Status> {
+        match &mut self.0 {
+            Some(largest) if bytes >= SMALL_MESSAGE => largest.hold(bytes),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A request whose messages count while they arrive.
 pub(crate) fn counted(request: Request<Body>, budget: &Budget) -> Request<Body> {
-    let cutter = request.extensions().get::<Cutter>().cloned();
-    let (budget, counted) = (budget.clone(), budget.nothing());
-    request.map(|body| {
-        Body::new(Arriving { body, messages: Messages::default(), budget, counted, cutter, timer: None })
-    })
+    let cutter = request.extensions().get::<Client>().map(|client| client.cutter.clone());
+    request.map(|body| Body::new(Arriving::new(body, budget, cutter)))
 }
 
 /// Messages that arrive.
 struct Arriving {
     body: Body,
     messages: Messages,
-    budget: Budget,
-    /// As many bytes as the largest message has that was not whole at once.
-    counted: Counted,
+    /// The largest message that was not whole at once.
+    largest: Largest,
     cutter: Option<Cutter>,
-    /// Breaks the connection when the rest of a message does not come. It runs whether anything is read or not: a client
-    /// that takes no acknowledgements is not read any more, and would have its room for ever.
-    timer: Option<AbortHandle>,
+    /// When the rest of a message has to be there.
+    due: Due,
+    /// Breaks the connection when it is not. It runs whether anything is read or not: a client that takes no
+    /// acknowledgements is not read any more, and would have its room for ever. One runs for all messages of a call, once a
+    /// large one has begun.
+    watchdog: Option<AbortOnDropHandle<()>>,
 }
 
+/// When something has to be there, if it has.
+type Due = Arc<Mutex<Option<Instant>>>;
+
 impl Arriving {
+    fn new(body: Body, budget: &Budget, cutter: Option<Cutter>) -> Self {
+        let (messages, largest) = (Messages::default(), Largest::of(budget));
+        Self { body, messages, largest, cutter, due: Due::default(), watchdog: None }
+    }
+
     /// Bytes have come. An error ends the call.
     fn heard(&mut self, bytes: &[u8]) -> Result<(), Status> {
-        if self.messages.heard(bytes) {
-            self.stop_timer();
-        }
+        let is_end = self.messages.heard(bytes);
         let len = self.messages.len;
         // One that is too large is refused as soon as its length is known.
         let is_whole = self.messages.missing == 0;
-        if is_whole || !(SMALL_MESSAGE..=MAX_MESSAGE_BYTES).contains(&len) {
-            return Ok(());
+        let is_waited_for = !is_whole && (SMALL_MESSAGE..=MAX_MESSAGE_BYTES).contains(&len);
+        if is_waited_for {
+            self.largest.hold(len)?;
         }
-        if len > self.counted.bytes {
-            self.counted.take_in(self.budget.add(len - self.counted.bytes)?);
-        }
-        if self.timer.is_none() {
-            self.start_timer();
+        if is_end || is_waited_for {
+            self.wait(is_end, is_waited_for);
         }
         Ok(())
     }
 
-    fn start_timer(&mut self) {
-        let Some(cutter) = self.cutter.clone() else { return };
-        let timer = async move {
-            tokio::time::sleep(MESSAGE_TIME).await;
-            cutter.cut();
-        };
-        self.timer = Some(tokio::spawn(timer).abort_handle());
-    }
-
-    fn stop_timer(&mut self) {
-        if let Some(timer) = self.timer.take() {
-            timer.abort();
+    /// Gives the rest of a message its time, unless that runs already, which it does not if another one has ended.
+    fn wait(&mut self, is_end: bool, is_waited_for: bool) {
+        let Some(cutter) = &self.cutter else { return };
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = due.filter(|_| !is_end);
+        *due = is_waited_for.then(|| running.unwrap_or_else(|| Instant::now() + MESSAGE_TIME));
+        if is_waited_for && self.watchdog.is_none() {
+            let watch = watch(self.due.clone(), cutter.clone());
+            self.watchdog = Some(AbortOnDropHandle::new(tokio::spawn(watch)));
         }
     }
 }
 
-impl Drop for Arriving {
-    fn drop(&mut self) {
-        self.stop_timer();
+/// Breaks a connection when something is not there that has to be.
+async fn watch(due: Due, cutter: Cutter) {
+    loop {
+        let now = Instant::now();
+        let next = *due.lock().unwrap_or_else(PoisonError::into_inner);
+        if next.is_some_and(|next| next <= now) {
+            return cutter.cut();
+        }
+        // What begins meanwhile has as long, too.
+        sleep_until(next.unwrap_or(now + MESSAGE_TIME)).await;
     }
 }
 
@@ -183,8 +234,7 @@ mod tests {
     }
 
     fn arriving_on(budget: &Budget, cutter: Option<Cutter>) -> Arriving {
-        let (budget, counted) = (budget.clone(), budget.nothing());
-        Arriving { body: Body::empty(), messages: Messages::default(), budget, counted, cutter, timer: None }
+        Arriving::new(Body::empty(), budget, cutter)
     }
 
     #[test]
@@ -206,6 +256,28 @@ mod tests {
         }
         call.heard(&message(MAX_MESSAGE_BYTES + 1)[..100]).unwrap();
         assert!(is_left(50 << 10), "the transport refuses that one");
+        drop(call);
+        assert!(is_left(100 << 10));
+    }
+
+    #[tokio::test]
+    async fn what_a_call_packs_counts_as_it_is_unpacked() {
+        let budget = Budget::new(100 << 10, "no room");
+        let is_left = |bytes: usize| budget.add(bytes).is_ok();
+        let plain = Request::new(Body::empty());
+        assert!(packed(&plain, &budget).is_none());
+        unpacking(None, async { Unpacked::of_this_call().holds(200 << 10).unwrap() }).await;
+        let request = Request::builder().header(PACKED, "gzip").body(Body::empty()).unwrap();
+        let mut call = unpacking(packed(&request, &budget), async { Unpacked::of_this_call() }).await;
+        for (name, bytes, left) in [
+            ("small", SMALL_MESSAGE - 1, 100 << 10),
+            ("larger", 40 << 10, 60 << 10),
+            ("less", 20 << 10, 60 << 10),
+        ] {
+            call.holds(bytes).unwrap();
+            assert!(is_left(left) && !is_left(left + 1), "{name}");
+        }
+        assert_eq!(call.holds(101 << 10).unwrap_err().code(), tonic::Code::ResourceExhausted);
         drop(call);
         assert!(is_left(100 << 10));
     }
@@ -248,6 +320,16 @@ mod tests {
         }
         let cutter = Cutter::of(&tokio_util::sync::CancellationToken::new());
         let mut call = arriving_on(&budget, Some(cutter.clone()));
+        let mut watchdogs = std::collections::HashSet::new();
+        for _ in 0..9 {
+            call.heard(start).unwrap();
+            watchdogs.extend(call.watchdog.as_ref().map(|watchdog| watchdog.abort_handle().id()));
+            tokio::time::sleep(just_in_time).await;
+            call.heard(end).unwrap();
+            tokio::time::sleep(MESSAGE_TIME * 2).await;
+        }
+        assert!(!cutter.has_cut(), "it is always in time");
+        assert_eq!(watchdogs.len(), 1, "one for all messages");
         call.heard(start).unwrap();
         drop(call);
         tokio::time::sleep(MESSAGE_TIME * 2).await;

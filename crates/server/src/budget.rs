@@ -55,6 +55,28 @@ impl Drop for Counted {
     }
 }
 
+/// What is held for one thing after another, and is kept for the next: as much as the largest of them takes.
+#[derive(Debug)]
+pub(crate) struct Largest {
+    budget: Budget,
+    counted: Counted,
+}
+
+impl Largest {
+    /// That of nothing yet.
+    pub(crate) fn of(budget: &Budget) -> Self {
+        Self { budget: budget.clone(), counted: budget.nothing() }
+    }
+
+    /// Holds one of so many bytes; refused where there is no room for it.
+    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Status> {
+        if bytes > self.counted.bytes {
+            self.counted.take_in(self.budget.add(bytes - self.counted.bytes)?);
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,8 @@ use tonic::Status;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
 use tonic_prost::{ProstCodec, ProstEncoder};
 
-use crate::limits::MAX_MESSAGE_PARTS;
+use crate::arriving::Unpacked;
+use crate::limits::{MAX_MESSAGE_PARTS, SMALL_MESSAGE};
 use crate::salvage::salvaged;
 
 /// The usual form of messages, with a bound on their parts.
@@ -40,18 +41,22 @@ where
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        BoundedDecoder(PhantomData)
+        BoundedDecoder { unpacked: Unpacked::of_this_call(), message: PhantomData }
     }
 }
 
-/// Reads messages that do not have too many parts.
-pub(crate) struct BoundedDecoder<U>(PhantomData<U>);
+/// Reads messages that do not have too many parts, and, where they were packed, for which there is room.
+pub(crate) struct BoundedDecoder<U> {
+    unpacked: Unpacked,
+    message: PhantomData<U>,
+}
 
 impl<U: Message + Name + Default> Decoder for BoundedDecoder<U> {
     type Item = U;
     type Error = Status;
 
     fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        self.unpacked.holds(message.remaining())?;
         // All of a message lies in one piece, and is through with when it was looked at, whatever came of it: the next
         // one of its stream is then where it should be.
         let read = read(message.chunk());
@@ -59,8 +64,9 @@ impl<U: Message + Name + Default> Decoder for BoundedDecoder<U> {
         read.map(Some)
     }
 
+    /// Room for a small message from the start; the other number is for what is sent.
     fn buffer_settings(&self) -> BufferSettings {
-        BufferSettings::default()
+        BufferSettings::new(SMALL_MESSAGE, SMALL_MESSAGE)
     }
 }
 

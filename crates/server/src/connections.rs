@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
 
+use crate::anybody::Room;
 use crate::limits::{FIRST_WORD, LAST_WORD};
 use crate::metrics::Metrics;
 use crate::wire::Wire;
@@ -90,15 +91,22 @@ pub(crate) struct Connection {
     to_hear: usize,
     /// Runs when all was said, until the client is not heard any more.
     leave: Option<Pin<Box<Sleep>>>,
-    /// Breaks it, whoever still reads or writes.
-    cutter: Cutter,
+    /// What its calls know of it.
+    client: Client,
     /// Comes when it is to break.
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     open: Gauge,
     _place: Place,
 }
 
-/// Breaks a connection, with all its calls. Each of them has it at hand.
+/// What calls know of their connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) cutter: Cutter,
+    pub(crate) room: Room,
+}
+
+/// Breaks a connection, with all its calls, whoever still reads or writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Cutter(CancellationToken);
 
@@ -124,7 +132,8 @@ impl Connection {
         let patience = Some(Box::pin(sleep(patience)));
         let cutter = Cutter::of(all);
         let cut = Box::pin(cutter.0.clone().cancelled_owned());
-        Self { wire, patience, to_hear: PREFACE, leave: None, cutter, cut, open, _place: place }
+        let client = Client { cutter, room: Room::new() };
+        Self { wire, patience, to_hear: PREFACE, leave: None, client, cut, open, _place: place }
     }
 
     /// One that is given up after a while, whatever was said on it: for who asks once, and reads the answer.
@@ -162,10 +171,10 @@ impl Drop for Connection {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = Cutter;
+    type ConnectInfo = Client;
 
-    fn connect_info(&self) -> Cutter {
-        self.cutter.clone()
+    fn connect_info(&self) -> Client {
+        self.client.clone()
     }
 }
 
@@ -297,7 +306,7 @@ mod tests {
         let all = CancellationToken::new();
         let (_client, mut one, _) = pair_until(Duration::from_mins(1), all.clone()).await;
         let (mut client, mut other, _) = pair_until(Duration::from_mins(1), all).await;
-        one.connect_info().cut();
+        one.connect_info().cutter.cut();
         assert_eq!(one.read_u8().await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
         client.write_u8(7).await.unwrap();
         assert_eq!(other.read_u8().await.unwrap(), 7);

@@ -64,11 +64,12 @@ where
             None => request,
             Some(end) => request.map(|body| Body::new(Ending::new(body, end, None))),
         };
+        let packed = self.arriving.as_ref().and_then(|budget| arriving::packed(&request, budget));
         let request = match &self.arriving {
             None => request,
             Some(budget) => arriving::counted(request, budget),
         };
-        let answer = self.service.call(request);
+        let answer = arriving::unpacking(packed, self.service.call(request));
         Box::pin(async move {
             let mut response = answer.await?;
             rename(response.headers_mut());

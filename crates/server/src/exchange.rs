@@ -36,7 +36,8 @@ pub(crate) trait Exchange: Send + 'static {
 /// The acknowledgements of a stream.
 pub(crate) struct Answers<E: Exchange> {
     shared: Arc<Shared>,
-    inbound: Streaming<E::Message>,
+    /// None when nothing more is read: what was kept for the rest goes with it, however slowly answers are taken.
+    inbound: Option<Streaming<E::Message>>,
     /// How many messages may be here.
     most: usize,
     gathered: Gathered,
@@ -57,7 +58,7 @@ impl<E: Exchange> Answers<E> {
         let closing = Box::pin(shared.closing.clone().cancelled_owned());
         Self {
             shared,
-            inbound,
+            inbound: Some(inbound),
             most,
             gathered: Gathered::default(),
             writing: None,
@@ -76,12 +77,22 @@ impl<E: Exchange> Answers<E> {
         }
         let under_way = self.under_way();
         while self.end.is_none() && self.has_room(self.gathered.load() + under_way) {
-            match Pin::new(&mut self.inbound).poll_next(cx) {
+            match self.poll_message(cx) {
                 Poll::Ready(Some(Ok(message))) => E::gather(message, &mut self.gathered),
                 Poll::Ready(Some(Err(status))) => self.end = Some(end_of(status)),
                 Poll::Ready(None) => self.end = Some(Ok(())),
                 Poll::Pending => return,
             }
+        }
+        if self.end.is_some() {
+            self.inbound = None;
+        }
+    }
+
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<E::Message, Status>>> {
+        match &mut self.inbound {
+            Some(inbound) => Pin::new(inbound).poll_next(cx),
+            None => Poll::Ready(None),
         }
     }
 
@@ -113,7 +124,7 @@ impl<E: Exchange> Answers<E> {
         let mut refused = Gathered::default();
         self.end = Some(Err(status::closing()));
         while refused.load().has_room(self.most) {
-            match Pin::new(&mut self.inbound).poll_next(cx) {
+            match self.poll_message(cx) {
                 Poll::Ready(Some(Ok(message))) => E::gather(message, &mut refused),
                 Poll::Ready(None) => {
                     self.end = Some(Ok(()));

@@ -20,7 +20,8 @@ use crate::metrics::Metrics;
 /// The format of the figures.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Serves the figures at `/metrics`, `/healthz` and whether calls are answered at `/readyz`, until it is told to stop.
+/// Serves the figures at `/metrics`, `/healthz` and whether calls are answered at `/readyz`, until it is told to stop. It
+/// answers though the queue stalls if it runs beside the calls: a queue in a folder may hold every thread that they have.
 pub async fn export(
     listener: TcpListener,
     metrics: Arc<Metrics>,

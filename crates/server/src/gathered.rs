@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use forager_frontier::verbs::{Action, Discovery, Item, Put, Word};
+use forager_frontier::verbs::{Item, Put, Word};
 
 use crate::limits::{
     MAX_BYTES_IN_FLIGHT, MAX_ID_BYTES, MAX_ITEMS_IN_FLIGHT, MAX_METADATA_BYTES, MAX_UNACKED_BYTES,
@@ -11,7 +11,6 @@ use crate::metadata;
 use crate::names;
 use crate::proto::UrlInfo;
 use crate::proto::ack_message::Status;
-use crate::shared::NO_ROOM;
 
 /// Where StormCrawler tells which status a page was fetched with.
 const STATUS: &str = "fetch.statusCode";
@@ -173,12 +172,12 @@ impl Gathered {
     }
 
     /// The status of each item, when the queue has answered; none means that it could not.
-    pub(crate) fn statuses(&self, told: Option<&[Discovery]>) -> Vec<Status> {
+    pub(crate) fn statuses(&self, told: Option<&[Status]>) -> Vec<Status> {
         let mut answers = told.unwrap_or_default().iter();
         let status = |asked: &Asked| match asked {
             Asked::No => Status::Skipped,
             Asked::Yes | Asked::AsDone if told.is_none() => Status::Fail,
-            _ => answers.next().map_or(Status::Skipped, status_of),
+            _ => answers.next().copied().unwrap_or(Status::Skipped),
         };
         self.asked.iter().map(status).collect()
     }
@@ -207,14 +206,6 @@ fn size(item: &Item) -> usize {
     let texts = [&item.key, &item.metadata, &item.source];
     let texts: usize = texts.into_iter().flatten().map(String::len).sum();
     size_of::<Item>() + item.url.len() + texts
-}
-
-fn status_of(told: &Discovery) -> Status {
-    match told.action {
-        Action::Added | Action::Improved => Status::Ok,
-        Action::Ignored if &*told.rule == NO_ROOM => Status::Fail,
-        Action::Kept | Action::Removed | Action::Ignored | Action::Invalid => Status::Skipped,
-    }
 }
 
 #[cfg(test)]
@@ -267,8 +258,7 @@ mod tests {
         let statuses = gathered.statuses(None);
         assert_eq!(statuses, [Status::Fail, Status::Skipped, Status::Fail]);
         assert_eq!(gathered.completed(&statuses), 0, "it failed");
-        let added = Discovery { action: Action::Added, rule: "new".into() };
-        let statuses = gathered.statuses(Some(&[added.clone(), added]));
+        let statuses = gathered.statuses(Some(&[Status::Ok; 2]));
         assert_eq!(statuses, [Status::Ok, Status::Skipped, Status::Ok]);
         assert_eq!(gathered.completed(&statuses), 1);
     }

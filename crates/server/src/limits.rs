@@ -37,8 +37,9 @@ pub const MAX_HANDED_OUT_BYTES: usize = 32 << 20;
 pub const MAX_UNSENT_BYTES: usize = 256 << 20;
 /// The most bytes that have arrived and wait to be acknowledged, of all streams, but for one message of each.
 pub const MAX_UNACKED_BYTES: usize = 256 << 20;
-/// The least bytes of a message that is not small. Calls have room for one that is.
-pub const SMALL_MESSAGE: usize = 16 << 10;
+/// The least bytes of a message that is not small. The transport has room for one that is with every call, whatever comes:
+/// 2 GiB with as many calls as there can be, and as much again if all of them are packed.
+pub const SMALL_MESSAGE: usize = 8 << 10;
 /// The most bytes of messages that have begun to arrive, of all calls, but for small ones.
 pub const MAX_ARRIVING_BYTES: usize = 128 << 20;
 /// The most bytes of the name of a message; one with a longer name is skipped. Clients take URLs for names, with the
@@ -65,8 +66,10 @@ pub const MAX_STREAMS: u32 = 256;
 pub const FIRST_WORD: Duration = Duration::from_secs(10);
 /// How long a message that has begun may take to arrive, unless it is small; then its connection is broken.
 pub const MESSAGE_TIME: Duration = Duration::from_mins(1);
-/// The most calls at a time that need no token.
-pub const MAX_STRANGERS: usize = 2 * MAX_CONNECTIONS;
+/// The most calls at a time on one connection that need no token and are answered at once.
+pub const MAX_QUESTIONS: usize = 4;
+/// The most of those that go on until the client leaves.
+pub const MAX_WATCHES: usize = 4;
 /// The most bytes of a message of such a call, and of one that asks what there is.
 pub const MAX_QUESTION_BYTES: usize = 4 << 10;
 /// How long the queue may take to answer before it counts as away.

@@ -1,18 +1,19 @@
 //! Whether calls are answered, as it is told to whoever looks after the server.
 //!
 //! The queue is asked now and then, since a server that is said not to be ready has no calls by which it could find out
-//! that it is again.
+//! that it is again. One in a folder keeps the thread that asks until it has answered, and where its disk stalls those of
+//! all calls. So it is asked on a thread for that alone, with a clock that none of them holds up.
 
 use std::future::pending;
-use std::panic::resume_unwind;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forager_frontier::Result;
-use tokio::spawn;
+use forager_frontier::Error;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
-use tokio_util::task::AbortOnDropHandle;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
@@ -43,12 +44,19 @@ impl Readiness {
         self.health.set_service_status(SERVICE_NAME, status).await;
     }
 
-    /// Asks the queue, as long as it is let, and tells when it goes away and when it is back.
-    pub(crate) async fn follow(&self) {
-        let mut is_well = true;
+    /// Asks the queue, and tells when it goes away and when it is back, until what is returned is dropped.
+    pub(crate) fn follow(self: &Arc<Self>) -> io::Result<Following> {
+        let aside = Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
+        let (this, calls) = (self.clone(), Handle::current());
+        let task = aside.spawn(async move { this.ask_on(calls).await });
+        Ok(Following { aside: Some(aside), task })
+    }
+
+    async fn ask_on(&self, calls: Handle) {
+        let (mut is_well, mut question) = (true, None);
         loop {
             sleep(if is_well { WHILE_WELL } else { WHILE_AWAY }).await;
-            let problem = self.problem().await;
+            let problem = self.problem(&mut question, &calls).await;
             if problem.is_none() == is_well {
                 continue;
             }
@@ -59,22 +67,56 @@ impl Readiness {
         }
     }
 
-    /// Why the queue does not answer; none if it does.
-    async fn problem(&self) -> Option<String> {
-        match timeout(PATIENCE, self.ask()).await {
-            Ok(Ok(())) => None,
+    /// Why the queue does not answer; none if it does. A question that it has not answered yet is not asked again: each
+    /// would keep a thread.
+    async fn problem(&self, question: &mut Option<Question>, calls: &Handle) -> Option<String> {
+        let asked = question.get_or_insert_with(|| self.ask(calls.clone()));
+        let answer = timeout(PATIENCE, asked).await;
+        if answer.is_ok() {
+            *question = None;
+        }
+        match answer {
+            Ok(Ok(Some(Ok(())))) => None,
             // The server ends by that, and says so itself.
-            Ok(Err(error)) if self.shared.learn(&error) => pending().await,
-            Ok(Err(error)) => Some(format!("not ready until the queue answers: {error}")),
-            Err(_) => Some("not ready until the queue answers".to_owned()),
+            Ok(Ok(Some(Err(error)))) if self.shared.learn(&error) => pending().await,
+            Ok(Ok(Some(Err(error)))) => Some(format!("not ready until the queue answers: {error}")),
+            _ => Some("not ready until the queue answers".to_owned()),
         }
     }
 
-    /// Asks the queue on another thread, if there is one: one in a folder keeps the thread until it has answered, and
-    /// whether the server is to stop is looked for on this one.
-    async fn ask(&self) -> Result<()> {
+    /// Asks the queue, which may need what the calls are answered with. One that is waited for lets itself be given up.
+    fn ask(&self, calls: Handle) -> Question {
         let frontier = self.shared.frontier.clone();
-        let asked = AbortOnDropHandle::new(spawn(async move { frontier.catalog().await.map(drop) }));
-        asked.await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
+        let asked =
+            async move { timeout(PATIENCE, frontier.catalog()).await.ok().map(|told| told.map(drop)) };
+        spawn_blocking(move || calls.block_on(asked))
+    }
+}
+
+/// A question, and what the queue said, if it did so in time.
+type Question = JoinHandle<Option<Result<(), Error>>>;
+
+/// The thread that asks, as long as it is there.
+pub(crate) struct Following {
+    /// Always there until it is dropped.
+    aside: Option<Runtime>,
+    task: JoinHandle<()>,
+}
+
+impl Following {
+    /// Ends it; then it tells nothing more.
+    pub(crate) async fn end(mut self) {
+        self.task.abort();
+        // It ends because it is told to.
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        // A question that is never answered is not waited for.
+        if let Some(aside) = self.aside.take() {
+            aside.shutdown_background();
+        }
     }
 }

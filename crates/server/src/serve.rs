@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 
 use forager_frontier::Frontier;
@@ -49,6 +50,9 @@ pub enum Error {
     /// Connections cannot be served.
     #[error("connections cannot be served")]
     Transport(#[source] tonic::transport::Error),
+    /// No thread can be had that asks the queue whether it is well.
+    #[error("no thread can be started")]
+    Thread(#[source] io::Error),
     /// The queue has become one that this program cannot use: why, and what to do.
     #[error("{0}")]
     Unfit(String),
@@ -131,14 +135,15 @@ impl Server {
         let door = Door::new(listener, shared.options.connections);
         let connections = connections::accept(door, encrypting, shared.metrics.clone(), shared.cut.clone());
         let serving = router.serve_with_incoming_shutdown(connections, closing.clone().cancelled_owned());
-        let readiness = Readiness::new(shared.clone(), health);
+        let readiness = Arc::new(Readiness::new(shared.clone(), health));
         readiness.tell(true).await;
+        let following = readiness.follow().map_err(Error::Thread)?;
         let stop = async {
             tokio::select! {
                 () = stop => {}
                 _ = shared.lost.wait() => {}
-                () = readiness.follow() => {}
             }
+            following.end().await;
             readiness.tell(false).await;
         };
         let served = ended(serving, stop, || closing.cancel()).await;

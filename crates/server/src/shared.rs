@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use forager_core::url::named_host_key;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
-use forager_frontier::verbs::{Discovery, Item, Put};
+use forager_frontier::verbs::{Action, Discovery, Item, Put};
 use forager_frontier::{Error, Frontier, Result};
 use jiff::Timestamp;
 use tokio::sync::SetOnce;
@@ -19,6 +19,7 @@ use tonic::Status;
 use crate::budget::Budget;
 use crate::limits::{LAST_ANSWER, MAX_ARRIVING_BYTES, MAX_COLLECTIONS, MAX_UNSENT_BYTES};
 use crate::metrics::Metrics;
+use crate::proto::ack_message::Status as Ack;
 use crate::serve::Options;
 use crate::status;
 
@@ -27,9 +28,6 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// What the queue says of items of a collection that is not there.
 const GONE: &str = "collection gone";
-
-/// What is said of items for whose collection there is no room.
-pub(crate) const NO_ROOM: &str = "no room for another collection";
 
 /// What is said of puts that were under way when the server had to end.
 const NO_ANSWER: &str =
@@ -154,7 +152,7 @@ impl Shared {
 
     /// Takes in what clients say of URLs, as long as there is time. When the server is stopped, it does not wait for a
     /// queue that does not answer: what it was asked then fails, and may be put again.
-    pub(crate) async fn put_in_time(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
+    pub(crate) async fn put_in_time(&self, puts: &[Put]) -> Result<Vec<Ack>> {
         let no_more_time = async {
             self.closing.cancelled().await;
             tokio::time::sleep(LAST_ANSWER).await;
@@ -167,39 +165,37 @@ impl Shared {
 
     /// Takes in what clients say of URLs. Collections that are not there yet are made: plain ones, in which the
     /// clients decide, unless there are profiles for them.
-    async fn put(&self, puts: &[Put]) -> Result<Vec<Discovery>> {
+    async fn put(&self, puts: &[Put]) -> Result<Vec<Ack>> {
         for put in puts {
             self.is_there(put).await?;
         }
-        let mut told = self.frontier.put(puts, self.now()).await?;
+        let told = self.frontier.put(puts, self.now()).await?;
+        let mut acks: Vec<Ack> = told.iter().map(ack).collect();
         for (put, range) in gone(puts, &told) {
             // Somebody removed it since we looked, or there are too many, or nothing can be kept of what it would have.
             match self.put_again(put).await? {
-                Some(again) => drop(told.splice(range, again)),
-                None => refuse(put, &mut told[range]),
+                Some(again) => drop(acks.splice(range, again.iter().map(ack))),
+                None => refuse(put, &mut acks[range]),
             }
         }
-        Ok(told)
+        Ok(acks)
     }
 
-    /// Puts once more what is of a collection that was removed meanwhile; none if it is not made again. Others may
-    /// have found out before and made it again, and others may be removing it still.
+    /// Puts once more what is of a collection that was removed meanwhile; none if it is not made again, or not for
+    /// long. Others may have found out before and made it again, and others may be removing it still.
     async fn put_again(&self, put: &Put) -> Result<Option<Vec<Discovery>>> {
         let puts = std::slice::from_ref(put);
-        let mut told = None;
         for _ in 0..MOST_TRIES {
             self.forget(&put.collection);
             if !self.is_there(put).await? {
-                return Ok(None);
-            }
-            let again = self.frontier.put(puts, self.now()).await?;
-            let is_through = gone(puts, &again).is_empty();
-            told = Some(again);
-            if is_through {
                 break;
             }
+            let again = self.frontier.put(puts, self.now()).await?;
+            if gone(puts, &again).is_empty() {
+                return Ok(Some(again));
+            }
         }
-        Ok(told)
+        Ok(None)
     }
 
     /// Whether a collection is plain: its hosts are then its own.
@@ -273,11 +269,19 @@ impl Shared {
 }
 
 /// Says that what could be kept fails, for there is no collection to keep it in: it may be put again.
-fn refuse(put: &Put, told: &mut [Discovery]) {
-    for (item, told) in put.items.iter().zip(told) {
+fn refuse(put: &Put, acks: &mut [Ack]) {
+    for (item, ack) in put.items.iter().zip(acks) {
         if item.can_be_kept() {
-            told.rule = NO_ROOM.into();
+            *ack = Ack::Fail;
         }
+    }
+}
+
+/// What a client is told of an item.
+fn ack(told: &Discovery) -> Ack {
+    match told.action {
+        Action::Added | Action::Improved => Ack::Ok,
+        Action::Kept | Action::Removed | Action::Ignored | Action::Invalid => Ack::Skipped,
     }
 }
 

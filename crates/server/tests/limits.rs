@@ -4,15 +4,16 @@
 
 mod common;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use common::troubled::Troubled;
 use common::*;
 use forager_frontier::catalog::{Change, CollectionSpec, Kind};
 use forager_server::Options;
 use forager_server::limits::{MAX_COLLECTIONS, MAX_HANDED_OUT, MAX_QUEUES_LISTED};
 use forager_server::proto::ack_message::Status::{Fail, Ok, Skipped};
 use forager_server::proto::{
-    DiscoveredBatch, GetParams, ListUrlParams, Local, Pagination, QueueList, UrlInfo,
+    DeleteCrawlMessage, DiscoveredBatch, GetParams, ListUrlParams, Local, Pagination, QueueList, UrlInfo,
 };
 use jiff::Timestamp;
 
@@ -111,6 +112,20 @@ async fn who_runs_the_server_learns_that_there_is_no_room_for_another_crawl() {
     }
     world.frontier.remove("c8", None, now).await.unwrap();
     world.good(vec![found(placed(url, "", "one more"))]).await;
+}
+
+/// There is a collection again, and then there is none: what could be kept is not given up for that.
+#[tokio::test]
+async fn what_others_remove_again_and_again_fails_in_the_end() {
+    let queue = Arc::new(Troubled::new());
+    let mut world = World::over(queue.clone(), Options::default(), None).await;
+    for (name, removals, want) in [("a few times", 3, Ok), ("once more", 4, Fail), ("no more", 0, Ok)] {
+        queue.remove_before(removals);
+        let items = ["http://a.example/", ""].map(|url| placed(url, "", "news")).to_vec();
+        let batch = DiscoveredBatch { id: "b".into(), items };
+        assert_eq!(world.batches(vec![batch]).await, [("b".to_owned(), vec![want, Skipped])], "{name}");
+        world.client.delete_crawl(DeleteCrawlMessage { value: "news".into(), local: false }).await.unwrap();
+    }
 }
 
 /// Many URLs are put in batches, which is the quickest.

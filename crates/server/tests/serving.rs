@@ -7,9 +7,10 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::troubled::Troubled;
 use common::*;
-use forager_frontier::{Memory, Settings};
-use forager_server::limits::{MAX_STRANGERS, MAX_WATCHERS};
+use forager_frontier::{Frontier as _, Memory, Settings};
+use forager_server::limits::{MAX_WATCHERS, MAX_WATCHES};
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
 use forager_server::proto::{Empty, GetParams, Local, UrlItem};
@@ -20,6 +21,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsConnector;
 use tonic::client::Grpc;
@@ -97,20 +99,35 @@ async fn who_shows_no_token_takes_little_room() {
     let late = asking.client_streaming(Request::new(question), path, codec).await.unwrap_err();
     assert_eq!(late.code(), Code::DeadlineExceeded, "a question that does not end: {late}");
 
-    let mut watches = Vec::new();
-    while watches.len() < MAX_STRANGERS {
-        let mut client = HealthClient::new(channel(&world).await);
-        for _ in 0..MAX_STRANGERS / 16 {
-            watches.push(client.watch(HealthCheckRequest::default()).await.unwrap());
-        }
-    }
     let mut client = HealthClient::new(channel(&world).await);
-    let refused = client.check(HealthCheckRequest::default()).await.unwrap_err();
+    let mut watches = Vec::new();
+    for _ in 0..MAX_WATCHES {
+        watches.push(client.watch(HealthCheckRequest::default()).await.unwrap());
+    }
+    let refused = client.watch(HealthCheckRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    client.check(HealthCheckRequest::default()).await.unwrap();
     drop(watches);
-    while client.check(HealthCheckRequest::default()).await.is_err() {
+    while client.watch(HealthCheckRequest::default()).await.is_err() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// However many take all that they can have, and stay.
+#[tokio::test]
+async fn nobody_is_kept_from_asking_how_it_is() {
+    let world = World::in_memory().await;
+    let mut taken = Vec::new();
+    for _ in 0..256 {
+        let mut client = HealthClient::new(channel(&world).await);
+        for _ in 0..9 {
+            taken.extend(client.watch(HealthCheckRequest::default()).await);
+        }
+    }
+    assert_eq!(taken.len(), 256 * MAX_WATCHES);
+    let mut client = HealthClient::new(channel(&world).await);
+    client.check(HealthCheckRequest::default()).await.unwrap();
+    client.watch(HealthCheckRequest::default()).await.unwrap();
 }
 
 /// Nor does who asks for figures, and stays.
@@ -385,6 +402,50 @@ async fn who_is_ending_is_not_ready() {
     world.stop();
     world.ended().await;
     assert!(asked(address, "/readyz").await.starts_with("HTTP/1.1 503"));
+}
+
+/// Waits for what a server says of a path to begin like this.
+async fn says(address: std::net::SocketAddr, path: &str, start: &str) {
+    let told = async {
+        while !asked(address, path).await.starts_with(start) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_mins(1), told).await.is_ok(), "{path} never says {start:?}");
+}
+
+/// One whose disk stalls keeps every thread that calls are made on, so that nothing of them goes on.
+#[tokio::test]
+async fn who_looks_after_a_server_learns_that_its_queue_stalls() {
+    let runtime = |threads| Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap();
+    let (calls, aside) = (runtime(2), runtime(1));
+    let queue = Arc::new(Troubled::new());
+    let world = calls.spawn(World::over(queue.clone(), Options::default(), None)).await.unwrap();
+    let metrics = world.metrics.clone();
+    let (told, address) = tokio::sync::oneshot::channel();
+    aside.spawn(async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        told.send(listener.local_addr().unwrap()).unwrap();
+        export(listener, metrics, std::future::pending()).await
+    });
+    let address = address.await.unwrap();
+    says(address, "/readyz", "HTTP/1.1 200").await;
+    queue.stall(true);
+    let held: Vec<_> = [(); 2]
+        .map(|()| {
+            let queue = queue.clone();
+            calls.spawn(async move { queue.catalog().await.map(drop) })
+        })
+        .into();
+    says(address, "/readyz", "HTTP/1.1 503").await;
+    says(address, "/healthz", "HTTP/1.1 200").await;
+    queue.stall(false);
+    says(address, "/readyz", "HTTP/1.1 200").await;
+    for call in held {
+        call.await.unwrap().unwrap();
+    }
+    calls.shutdown_background();
+    aside.shutdown_background();
 }
 
 /// Nobody tells it to stop: a call finds out that the schema is not the one that it knows.

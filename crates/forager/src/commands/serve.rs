@@ -4,7 +4,7 @@ mod files;
 mod settings;
 
 use std::io::{ErrorKind, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ use crate::cli::ServeArgs;
 use crate::config::Config;
 use crate::crawling::with_signals;
 use crate::output;
+use crate::runtime;
 use crate::store::Queue;
 
 /// For how many seconds a call waits for a database that is away, at most. Clients wait for the answer, and do better to
@@ -47,7 +48,7 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     with_signals(
         |_| {},
         async |signals| {
-            let listener = listen(args, args.port, "--port").await?;
+            let listener = listen(args.listen, args.port, "--port").await?;
             let opened = StoreOptions { open_files: shares.cached, ..StoreOptions::default() };
             let queue = Queue::open_as(&args.place, &config, opened).await?;
             let options = options(args, &settings, shares, token, tls);
@@ -132,15 +133,17 @@ fn announce(port: u16) -> anyhow::Result<()> {
     }
 }
 
+/// Serves figures, beside all else: whoever looks after a server asks most when nothing else goes on.
 async fn export_figures(
     args: &ServeArgs,
     port: u16,
     metrics: Arc<Metrics>,
     stop: watch::Receiver<Stop>,
 ) -> anyhow::Result<()> {
-    let listener = listen(args, port, "--prometheus").await?;
+    let aside = runtime::aside()?;
+    let listener = aside.spawn(listen(args.listen, port, "--prometheus")).await??;
     output::tell(format_args!("figures for Prometheus: http://{}/metrics", listener.local_addr()?));
-    tokio::spawn(async move {
+    aside.spawn(async move {
         if let Err(cause) = export(listener, metrics, asked(stop, Stop::Drain)).await {
             output::complain(format_args!("no more figures: {cause}"));
         }
@@ -157,8 +160,8 @@ async fn asked(mut stop: watch::Receiver<Stop>, least: Stop) {
 }
 
 /// Listens on a port that an option names.
-async fn listen(args: &ServeArgs, port: u16, option: &str) -> anyhow::Result<TcpListener> {
-    let address = SocketAddr::new(args.listen, port);
+async fn listen(ip: IpAddr, port: u16, option: &str) -> anyhow::Result<TcpListener> {
+    let address = SocketAddr::new(ip, port);
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} ({option})"))
 }
 

@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::runtime;
 
@@ -93,6 +94,39 @@ async fn reader_gone() -> io::Result<()> {
     pipe::Sender::from_file_unchecked(output)?.ready(Interest::ERROR).await.map(|_| ())
 }
 
+/// Listens for signals, beside all else: people may want a process to end most when nothing else goes on.
+fn listen(
+    on_stop: fn(Stop),
+    sender: watch::Sender<Stop>,
+    again: watch::Sender<bool>,
+) -> anyhow::Result<JoinHandle<()>> {
+    let aside = runtime::aside()?;
+    let _here = aside.enter();
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+    Ok(aside.spawn(async move {
+        let mut wishes = Wishes::default();
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hang_up.recv() => {
+                    if again.send(true).is_err() {
+                        return;
+                    }
+                    continue;
+                }
+            }
+            let Some(asked) = wishes.asked(Instant::now()) else { continue };
+            on_stop(asked);
+            if sender.send(asked).is_err() || asked == Stop::Now {
+                return;
+            }
+        }
+    }))
+}
+
 /// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once, unless it comes
 /// together with the first. `on_stop` is told of it first.
 pub(crate) fn with_signals<T>(
@@ -103,29 +137,7 @@ pub(crate) fn with_signals<T>(
         let (sender, stop) = watch::channel(Stop::No);
         runtime::listen_for_stop(stop.clone());
         let (again, reload) = watch::channel(false);
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for Ctrl-C")?;
-        let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-        let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
-        let listening = tokio::spawn(async move {
-            let mut wishes = Wishes::default();
-            loop {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                    _ = hang_up.recv() => {
-                        if again.send(true).is_err() {
-                            return;
-                        }
-                        continue;
-                    }
-                }
-                let Some(asked) = wishes.asked(Instant::now()) else { continue };
-                on_stop(asked);
-                if sender.send(asked).is_err() || asked == Stop::Now {
-                    return;
-                }
-            }
-        });
+        let listening = listen(on_stop, sender, again)?;
         let (leave, deserted) = watch::channel(false);
         let reading = tokio::spawn(async move {
             // Who cannot be watched is noticed when something is written.
@@ -145,6 +157,12 @@ pub(crate) fn with_signals<T>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use rustix::process::{Signal, getpid, kill_process};
+    use tokio::runtime::Handle;
+
     use super::*;
 
     #[test]
@@ -162,5 +180,40 @@ mod tests {
             let asked = times.iter().map(|at| wishes.asked(start + Duration::from_millis(*at)));
             assert_eq!(asked.last().flatten(), want, "{name}");
         }
+    }
+
+    #[test]
+    fn signals_are_heard_though_every_thread_that_works_is_held() {
+        let (count, is_heard) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let told = with_signals(
+            |_| {},
+            async |mut signals| {
+                let workers = Handle::current().metrics().num_workers();
+                let hold = |_| {
+                    let (count, is_heard) = (count.clone(), is_heard.clone());
+                    tokio::spawn(async move {
+                        count.fetch_add(1, Ordering::SeqCst);
+                        let begun = Instant::now();
+                        while !is_heard.load(Ordering::SeqCst) && begun.elapsed() < Duration::from_secs(30) {
+                            std::thread::sleep(Duration::from_millis(5));
+                        }
+                        is_heard.load(Ordering::SeqCst)
+                    })
+                };
+                let holders: Vec<_> = (0..workers).map(hold).collect();
+                while count.load(Ordering::SeqCst) < workers {
+                    std::thread::sleep(Duration::from_millis(5)); // this thread is none of them
+                }
+                kill_process(getpid(), Signal::HUP)?;
+                signals.reload.changed().await?;
+                is_heard.store(true, Ordering::SeqCst);
+                let mut were_held = true;
+                for holder in holders {
+                    were_held &= holder.await?;
+                }
+                Ok(were_held)
+            },
+        );
+        assert!(told.unwrap());
     }
 }

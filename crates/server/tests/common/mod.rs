@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+pub(crate) mod troubled;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -92,7 +94,11 @@ impl World {
         Self { tables: Some(tables), ..world }
     }
 
-    async fn over(frontier: Arc<dyn Frontier>, options: Options, folder: Option<tempfile::TempDir>) -> Self {
+    pub(crate) async fn over(
+        frontier: Arc<dyn Frontier>,
+        options: Options,
+        folder: Option<tempfile::TempDir>,
+    ) -> Self {
         let now = Arc::new(AtomicU32::new(START));
         let time = now.clone();
         let clock = move || Timestamp::from_second(time.load(Ordering::SeqCst).into()).unwrap();
