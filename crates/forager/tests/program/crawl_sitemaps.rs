@@ -202,8 +202,8 @@ fn lists_that_never_end_leave_room_for_pages() {
     const LISTS: usize = 12;
     const PAGES: usize = 10;
     let endless: Vec<Raw> = (0..LISTS)
-        .map(|_| {
-            Raw::new("127.0.0.1", |_, stream| {
+        .map(|number| {
+            Raw::new(&format!("127.0.0.{}", 100 + number), |_, stream| {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\n\r\n<urlset>")?;
                 stream.write_all(" ".repeat(1_000_000).as_bytes())?;
                 stream.read(&mut [0]).map(drop)
