@@ -28,14 +28,22 @@ impl Shares {
 #[cfg(unix)]
 pub(super) fn most() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// More than is ever needed, where the system says that there is no limit, and may not mean it.
-    const PLENTY: u64 = 1 << 16;
     let limit = getrlimit(Resource::Nofile);
-    let highest = limit.maximum.unwrap_or(PLENTY);
-    let is_raised = limit.current.is_some_and(|current| current < highest)
-        && setrlimit(Resource::Nofile, Rlimit { current: Some(highest), ..limit }).is_ok();
-    let most = if is_raised { Some(highest) } else { limit.current };
+    let set = |files| setrlimit(Resource::Nofile, Rlimit { current: Some(files), ..limit }).is_ok();
+    let most = limit.current.map(|current| raised(current, limit.maximum, set));
     most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+/// How many files may be open that may be `current` ones, and have been raised as far as `set` takes it.
+#[cfg(unix)]
+fn raised(current: u64, maximum: Option<u64>, set: impl Fn(u64) -> bool) -> u64 {
+    /// More than is ever needed, where the system says that there is no limit.
+    const PLENTY: u64 = 1 << 16;
+    /// What macOS takes, which says so too, and may have a limit all the same.
+    const ENOUGH: u64 = 10_240;
+    let highest = maximum.unwrap_or(PLENTY);
+    let mut higher = [highest, ENOUGH.min(highest)].into_iter().filter(|files| *files > current);
+    higher.find(|files| set(*files)).unwrap_or(current)
 }
 
 /// Other systems have no such limit.
@@ -59,6 +67,22 @@ mod tests {
         for (name, files, (connections, cached)) in cases {
             assert_eq!(Shares::of(files), Shares { connections, cached }, "{name}");
             assert!(connections + cached <= files / 4 * 3, "{name}: the rest is for what is written");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_limit_is_raised_as_far_as_the_system_takes_it() {
+        let cases = [
+            ("as high as it may", (256, Some(4096)), u64::MAX, 4096),
+            ("it is as high", (4096, Some(4096)), u64::MAX, 4096),
+            ("there is no limit", (256, None), u64::MAX, 1 << 16),
+            ("there is one that is not told", (256, None), 24_576, 10_240),
+            ("nothing higher is taken", (256, None), 256, 256),
+            ("it is higher than what would be tried", (20_000, None), 24_576, 20_000),
+        ];
+        for (name, (current, maximum), taken, want) in cases {
+            assert_eq!(raised(current, maximum, |files| files <= taken), want, "{name}");
         }
     }
 
