@@ -88,8 +88,8 @@ async fn crawl(frontier: Arc<Embedded>, at_once: usize) -> anyhow::Result<Count>
     let crawler = Crawler::new(frontier, http, config, Clock::default())?;
     let work = Work { collection: Some(JOB.to_owned()), until_done: true, until_idle: false };
     let (_go_on, stop) = watch::channel(Stop::No);
-    let mut count = Count::default();
-    let ended = crawler.run(&work, stop, &mut count).await?;
+    let (ended, count) = crawler.run(work, stop, Count::default()).await;
+    let ended = ended?;
     anyhow::ensure!(ended == Ended::Done, "the crawl ended early: {ended:?}");
     Ok(count)
 }

@@ -1,7 +1,6 @@
 //! The loop that ties it all together.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forager_core::time::Interval;
 use forager_fetch::http::{Http, HttpConfig};
@@ -23,13 +22,9 @@ use crate::told::{Found, NotFetched, PageLine, Watcher};
 use crate::trail::Trails;
 use crate::visit::{Turn, Visited, Visitor};
 
-/// With so many pages under way, others come to their end in the moment after one has. They are handed in together: a call
-/// of the queue costs as much as several pages, whether it is for one or for many.
-const MANY: usize = 32;
-/// How long that moment is. No page is held up by it for longer than a slow answer takes.
-const GATHERING: Duration = Duration::from_millis(1);
-/// Where one in so many is over already, there is nothing to wait for: the hosts of these could be at work.
-const ENOUGH: usize = 4;
+/// How many pages are handed in together at most. A call of the queue costs as much as a few pages, whether it is for one or
+/// for many; but while many are handed in, the hosts of all that is over have nothing to do.
+const AT_A_TIME: usize = 32;
 
 /// What to crawl.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +61,7 @@ pub enum Ended {
 }
 
 /// Fetches what the queue hands out.
+#[derive(Clone)]
 pub struct Crawler {
     visitor: Arc<Visitor>,
     frontier: Arc<dyn Frontier>,
@@ -109,21 +105,31 @@ impl Crawler {
         Ok(Self { visitor: Arc::new(visitor), frontier, config, clock })
     }
 
-    /// Crawls until there is nothing left, or until it is told to stop.
-    pub async fn run(
+    /// Crawls until there is nothing left, or until it is told to stop; gives the watcher back.
+    ///
+    /// It goes on among the fetches, in the threads of the runtime: whoever waits for it may be in one that they would
+    /// have to wake for each page. It stops when nobody waits for it any longer.
+    pub async fn run<W: Watcher + 'static>(
         &self,
-        work: &Work,
+        work: Work,
         mut stop: watch::Receiver<Stop>,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Ended> {
-        Shift::new(self, work).crawl(&mut stop, watcher).await
+        mut watcher: W,
+    ) -> (Result<Ended>, W) {
+        let shift = Shift::new(self.clone(), work);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { (shift.crawl(&mut stop, &mut watcher).await, watcher) });
+        match tasks.join_next().await {
+            Some(Ok(done)) => done,
+            Some(Err(cause)) => std::panic::resume_unwind(cause.into_panic()),
+            None => unreachable!("a task was begun"),
+        }
     }
 }
 
 /// What is going on at the moment.
-struct Shift<'c> {
-    crawler: &'c Crawler,
-    work: &'c Work,
+struct Shift {
+    crawler: Crawler,
+    work: Work,
     /// What is under way, and in which places.
     under_way: Places,
     /// Which lists of pages are.
@@ -141,14 +147,12 @@ struct Shift<'c> {
     hold_on_at: Timestamp,
 }
 
-impl<'c> Shift<'c> {
-    fn new(crawler: &'c Crawler, work: &'c Work) -> Self {
+impl Shift {
+    fn new(crawler: Crawler, work: Work) -> Self {
         // As many as are under way, and no more, can be sent.
         let (sender, over) = mpsc::unbounded_channel();
         let arrivals = crawler.frontier.arrivals();
         Self {
-            crawler,
-            work,
             under_way: Places::default(),
             lists: Turns::of(crawler.config.at_once),
             visits: JoinSet::new(),
@@ -159,6 +163,8 @@ impl<'c> Shift<'c> {
             options: OptionsOf::default(),
             may_have_more: true,
             hold_on_at: crawler.clock.now(),
+            crawler,
+            work,
         }
     }
 
@@ -209,7 +215,7 @@ impl<'c> Shift<'c> {
 
     /// Why it ends here, if it does, now that nothing is under way.
     fn end(&self, asked: Stop, nothing: Option<&Nothing>) -> Option<Ended> {
-        let Work { until_done, until_idle, .. } = *self.work;
+        let Work { until_done, until_idle, .. } = self.work;
         match (asked, nothing) {
             (Stop::Drain | Stop::Now, _) => Some(Ended::Stopped(asked)),
             (_, Some(Nothing::Empty)) if until_done => Some(Ended::Done),
@@ -290,16 +296,19 @@ impl<'c> Shift<'c> {
         });
     }
 
-    /// Reports what is over, all of it together.
+    /// Reports what is over, as much of it together as is worth it.
     async fn hand_in(&mut self, watcher: &mut dyn Watcher) -> Result<()> {
-        while let Ok(over) = self.over.try_recv() {
+        // One that failed ends the crawl, but not before all others are handed in: they would be fetched twice.
+        let is_last = |finished: &[Over]| finished.iter().any(|over| over.turn.is_err());
+        while (self.finished.len() < AT_A_TIME || is_last(&self.finished))
+            && let Ok(over) = self.over.try_recv()
+        {
             self.finished.push(over);
         }
         while self.visits.try_join_next().is_some() {}
         if self.finished.is_empty() {
             return Ok(());
         }
-        // One turn that failed ends the crawl, but not before the others are handed in: they would be fetched twice.
         let mut failed = None;
         let finished = std::mem::take(&mut self.finished);
         let (mut reports, mut lines) =
@@ -341,10 +350,8 @@ impl<'c> Shift<'c> {
 
     /// Waits for something to do.
     async fn wait(&mut self, nothing: Option<Nothing>, stop: &mut watch::Receiver<Stop>) {
-        let under_way = self.under_way.count();
-        if under_way >= MANY && self.over.len() < under_way / ENOUGH {
-            tokio::time::sleep(GATHERING).await;
-        }
+        // Others come to their end in the moment after one has: these are handed in together.
+        tokio::task::yield_now().await;
         if self.may_have_more && self.under_way.count() < self.crawler.config.at_once {
             // What was just handed out may not have been all; asking again costs little.
             self.may_have_more = false;
@@ -375,7 +382,9 @@ impl<'c> Shift<'c> {
     /// fetched twice.
     async fn drop_everything(&mut self, watcher: &mut dyn Watcher) -> Result<()> {
         self.visits.shutdown().await;
-        self.hand_in(watcher).await?;
+        while !self.over.is_empty() || !self.finished.is_empty() {
+            self.hand_in(watcher).await?;
+        }
         let (frontier, now) = (&self.crawler.frontier, self.crawler.clock.now());
         // Whoever was asked was asked, though nobody waited for the answer.
         frontier.note(&self.crawler.visitor.take_unreported(), now).await?;

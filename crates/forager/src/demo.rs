@@ -92,15 +92,13 @@ async fn show(args: &DemoArgs, frontier: &Arc<Embedded>) -> anyhow::Result<Outco
     let mut report = Report::new();
     report.open(&running)?;
 
-    let mut fetched = Fetched::default();
-    crawl(frontier, &running, &time, &mut fetched).await?;
+    let fetched = crawl(frontier, &running, &time).await?;
     report.order(&fetched, frontier).await?;
 
     let start = now(&time);
     *time.write().unwrap_or_else(PoisonError::into_inner) = Clock::faster(start, WATCH_SPEED);
-    let mut catches = Catches::default();
     let end = Interval::hours(24 * args.days).after(start);
-    watch_office(frontier, &running, &time, end, &mut catches).await?;
+    let catches = watch_office(frontier, &running, &time, end).await?;
     report.changes(&demo_site(args.seed), &catches, (start, end))?;
 
     report.policies(&fetched)?;
@@ -124,12 +122,7 @@ fn crawler(frontier: &Arc<Embedded>, running: &Running, time: &Time) -> anyhow::
 }
 
 /// Crawls all six sites once.
-async fn crawl(
-    frontier: &Arc<Embedded>,
-    running: &Running,
-    time: &Time,
-    fetched: &mut Fetched,
-) -> anyhow::Result<()> {
+async fn crawl(frontier: &Arc<Embedded>, running: &Running, time: &Time) -> anyhow::Result<Fetched> {
     let mut profile = Profile::new(CRAWL, CRAWL);
     profile.scope = ScopeKind::Host;
     profile.depth = Some(6);
@@ -139,8 +132,9 @@ async fn crawl(
     frontier.start_job(&job, now(time)).await?;
     let work = Work { collection: Some(CRAWL.to_owned()), until_done: true, until_idle: false };
     let (_keep, stop) = watch::channel(Stop::No);
-    crawler(frontier, running, time)?.run(&work, stop, fetched).await?;
-    Ok(())
+    let (ended, fetched) = crawler(frontier, running, time)?.run(work, stop, Fetched::default()).await;
+    ended?;
+    Ok(fetched)
 }
 
 /// Watches the office until `end`, by the sentinel's schedule.
@@ -149,8 +143,7 @@ async fn watch_office(
     running: &Running,
     time: &Time,
     end: jiff::Timestamp,
-    catches: &mut Catches,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Catches> {
     let mut profile = Profile::new(WATCH, WATCH);
     (profile.scope, profile.order, profile.depth) = (ScopeKind::Host, Order::Risk, Some(2));
     profile.reading.sitemaps = false;
@@ -171,7 +164,8 @@ async fn watch_office(
         // Whoever would hear it has ended by itself.
         let _ = sender.send(Stop::Drain);
     });
-    crawler(frontier, running, time)?.run(&work, stop, catches).await?;
+    let (ended, catches) = crawler(frontier, running, time)?.run(work, stop, Catches::default()).await;
     alarm.abort();
-    Ok(())
+    ended?;
+    Ok(catches)
 }

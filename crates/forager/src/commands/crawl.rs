@@ -110,10 +110,11 @@ async fn crawl_job(
     }
     let is_read = args.files.out.as_deref() == Some(Path::new("-"));
     let stop = signals.merged(StopsAt { reload: false, deserted: is_read });
-    let ended = tokio::select! {
-        ended = crawl.crawler.run(&work, stop, &mut view) => ended?,
+    let (ended, view) = tokio::select! {
+        done = crawl.crawler.run(work, stop, view) => done,
         failed = worked::keep_noting(crawl, &job.id) => return Err(failed),
     };
+    let ended = ended?;
     worked::note(crawl, &job.id).await?;
     let is_deserted = view.is_deserted() || is_read && *signals.deserted.borrow();
     let summary = if is_deserted { view.leave() } else { view.finish(&signals.stop).await? };

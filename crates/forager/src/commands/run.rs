@@ -136,7 +136,7 @@ async fn crawl_all(
         names => format!("crawling the collections {}: {pages} queued", names.join(", ")),
     };
     journal::tell(Level::Info, Event::Started, &message, &json!({"collections": names, "queued": queued}));
-    let mut view = View::new(files, queued, changes, None);
+    let view = View::new(files, queued, changes, None);
     let work = Work {
         collection: args.collection.clone(),
         until_done: args.until_idle,
@@ -144,7 +144,7 @@ async fn crawl_all(
     };
     let is_read = [&args.files.out, &args.changes].into_iter().flatten().any(|path| path == Path::new("-"));
     let stop = signals.merged(StopsAt { reload: true, deserted: is_read });
-    let ended = crawl.crawler.run(&work, stop, &mut view).await;
+    let (ended, view) = crawl.crawler.run(work, stop, view).await;
     let asked = signals.stop;
     view.finish(&asked).await.map_err(stopped_by)?;
     if is_read && *signals.deserted.borrow() {

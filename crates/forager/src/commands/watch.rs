@@ -60,7 +60,7 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
     journal::tell(Level::Info, Event::Started, &message, &figures);
     tell_earlier(args, earlier);
     let last = Arc::new(Mutex::new(format!("watching {pages}")));
-    let mut watched = Watched {
+    let watched = Watched {
         changes: Some(changes),
         pages,
         last: last.clone(),
@@ -74,7 +74,7 @@ async fn watch(args: &WatchArgs, crawl: &Crawl, signals: Signals) -> anyhow::Res
     });
     let work = Work { collection: Some(COLLECTION.to_owned()), ..Work::default() };
     let stop = signals.merged(StopsAt { reload: false, deserted: true });
-    let ended = crawl.crawler.run(&work, stop, &mut watched).await;
+    let (ended, mut watched) = crawl.crawler.run(work, stop, watched).await;
     let asked = signals.stop;
     if let Some(changes) = watched.changes.take() {
         changes.finish(&asked).await;

@@ -80,7 +80,7 @@ async fn crawl_for(world: &World, frontier: &std::sync::Arc<Embedded>, length: S
         stop.send_replace(Stop::Drain);
         stop.closed().await;
     });
-    world.crawler(frontier.clone()).run(&Work::default(), told, &mut Silent).await.unwrap()
+    world.crawler(frontier.clone()).run(Work::default(), told, Silent).await.0.unwrap()
 }
 
 /// The changes that were found of each page that changes.

@@ -47,9 +47,9 @@ async fn whoever_has_moved_rules_is_crawled_however_busy_their_host_is() {
         world.settings.politeness.in_flight = in_flight;
         let frontier = world.open();
         world.start_job(&frontier, hosts).await;
-        let mut recorder = Recorder::new(usize::MAX);
+        let recorder = Recorder::new(usize::MAX);
         let crawler = world.crawler(frontier.clone());
-        let ended = tokio::time::timeout(LONG, recorder.watch(&crawler)).await;
+        let ended = tokio::time::timeout(LONG, recorder.watch(&crawler)).await.map(|done| done.0);
         let seen = world.running.log().snapshot();
         assert_eq!(ended, Ok(Ended::Done), "{name}: {seen:#?}");
         let mut counts = counted(&seen);

@@ -57,9 +57,9 @@ fn is_robots(page: &str) -> bool {
 }
 
 /// Crawls with everything opened anew, as a process that starts.
-async fn crawl(world: &World, mut recorder: Recorder) -> (Ended, Vec<Seen>, Vec<PageLine>) {
+async fn crawl(world: &World, recorder: Recorder) -> (Ended, Vec<Seen>, Vec<PageLine>) {
     let crawler = world.crawler(world.open());
-    let ended = recorder.watch(&crawler).await;
+    let (ended, recorder) = recorder.watch(&crawler).await;
     drop(crawler);
     // Who was dropped is gone for the server as well, a little later.
     while world.running.log().snapshot().iter().any(|seen| seen.ended.is_none()) {

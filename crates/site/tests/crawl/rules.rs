@@ -58,9 +58,9 @@ async fn a_copy_counts_on_while_its_server_fails() {
     let world = World::of(Site::new().host(host(robots)), 1000).await;
     let frontier = world.open();
     come_back(&world, &frontier).await;
-    let mut recorder = Recorder::new(20);
+    let recorder = Recorder::new(20);
     let crawler = world.crawler(frontier.clone());
-    let ended = tokio::time::timeout(LONG, recorder.watch(&crawler)).await.unwrap();
+    let (ended, recorder) = tokio::time::timeout(LONG, recorder.watch(&crawler)).await.unwrap();
     assert_eq!(ended, Ended::Stopped(Stop::Now));
 
     let seen = world.running.log().snapshot();
@@ -87,9 +87,9 @@ async fn pages_have_their_turn_though_rules_run_out_meanwhile() {
     let world = World::of(Site::new().host(host(robots)), 2000).await;
     let frontier = world.open();
     world.start_job(&frontier, &[HOST]).await;
-    let mut recorder = Recorder::new(usize::MAX);
+    let recorder = Recorder::new(usize::MAX);
     let crawler = world.crawler(frontier.clone());
-    let ended = tokio::time::timeout(LONG, recorder.watch(&crawler)).await.unwrap();
+    let (ended, _) = tokio::time::timeout(LONG, recorder.watch(&crawler)).await.unwrap();
     assert_eq!(ended, Ended::Done);
     let mut counts = counted(&world.running.log().snapshot());
     let rules = counts.remove(&format!("{HOST}/robots.txt")).unwrap();

@@ -23,8 +23,8 @@ async fn everything_allowed_is_fetched_once_politely_and_nothing_else() {
     let world = World::new(20).await;
     let frontier = world.open();
     world.start_job(&frontier, &demo::HOSTS).await;
-    let mut recorder = Recorder::new(usize::MAX);
-    assert_eq!(recorder.watch(&world.crawler(frontier.clone())).await, Ended::Done);
+    let (ended, recorder) = Recorder::new(usize::MAX).watch(&world.crawler(frontier.clone())).await;
+    assert_eq!(ended, Ended::Done);
     let seen = world.running.log().snapshot();
 
     let (endless, pages): (BTreeMap<_, _>, BTreeMap<_, _>) =

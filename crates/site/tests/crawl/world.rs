@@ -175,9 +175,10 @@ impl Recorder {
     }
 
     /// Crawls until all is done, or as many pages as wanted were fetched.
-    pub(crate) async fn watch(&mut self, crawler: &Crawler) -> Ended {
+    pub(crate) async fn watch(self, crawler: &Crawler) -> (Ended, Self) {
         let (stop, work) = (self.stop.subscribe(), Work { until_done: true, ..Work::default() });
-        crawler.run(&work, stop, self).await.unwrap()
+        let (ended, recorder) = crawler.run(work, stop, self).await;
+        (ended.unwrap(), recorder)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lists of pages, and the room that they need.
 
+use std::time::Duration;
+
 use forager_core::url::FetchUrl;
 use forager_fetch::address::AddressPolicy;
 use forager_fetch::http::{Limits as FetchLimits, Request};
@@ -47,9 +49,9 @@ impl World {
 
     /// Crawls to the end, and says what became of each turn of the list.
     async fn crawl(&self, list: &str) -> Vec<Outcome> {
-        let (work, mut pages) = (Work { until_done: true, ..Work::default() }, Pages::default());
+        let work = Work { until_done: true, ..Work::default() };
         let (_go_on, stop) = watch::channel(Stop::No);
-        let ended = self.crawler.run(&work, stop, &mut pages).await;
+        let (ended, pages) = self.crawler.run(work, stop, Pages::default()).await;
         assert_eq!(ended.unwrap(), Ended::Done);
         let url = format!("{}{list}", self.root);
         pages.0.into_iter().filter(|page| page.0 == url).filter_map(|page| page.1).collect()
@@ -149,8 +151,7 @@ async fn one_that_has_waited_is_handed_out_anew() {
     queue(&frontier, start, list).await;
     let config = CrawlConfig { at_once: 4, ..CrawlConfig::default() };
     let crawler = Crawler::new(frontier.clone(), HttpConfig::default(), config, clock).unwrap();
-    let work = Work::default();
-    let mut shift = Shift::new(&crawler, &work);
+    let mut shift = Shift::new(crawler, Work::default());
     assert!(shift.lists.begin() && !shift.lists.begin(), "a quarter of four is one");
     shift.take_up().await.unwrap();
     assert_eq!((shift.under_way.count(), shift.lists.waiting().count()), (1, 1), "the page, and the list");
