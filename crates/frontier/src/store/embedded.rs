@@ -105,9 +105,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// For a crawl, which waits for the web, and may run on a small machine for long: it takes little memory.
+    /// For a crawl, which waits for the web, and may run on a small machine for long: it takes little memory. What it reads it
+    /// mostly reads once, so that a larger cache only makes it slower.
     pub fn for_crawl() -> Self {
-        Self { cache_bytes: 8 * 1024 * 1024, write_buffers: WriteBuffers::Small, ..Self::default() }
+        Self { cache_bytes: 2 * 1024 * 1024, write_buffers: WriteBuffers::Small, ..Self::default() }
     }
 }
 
