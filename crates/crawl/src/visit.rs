@@ -188,12 +188,12 @@ impl Visitor {
                 }
             }
         }
-        // Of a page that does not come whole the queue takes the links when it gives the page up, and not before: the
+        // Of a page that comes in part the queue takes the links when it gives the page up, and not before: the
         // sitemaps come along with each try, and with the next page all the same.
-        let is_damaged = visited.report.error == Some(FetchError::Damaged);
+        let is_part = visited.report.came_in_part();
         let sitemaps =
             found.rules.robots().filter(|_| options.reading.sitemaps).map_or(&[][..], Robots::sitemaps);
-        if !sitemaps.is_empty() && (is_damaged || self.is_first_of(&leased.collection, &url)) {
+        if !sitemaps.is_empty() && (is_part || self.is_first_of(&leased.collection, &url)) {
             visited.report.links.extend(sitemaps.iter().filter_map(|text| listing(&url, text)));
         }
         Ok(Turn::Reported(visited))
@@ -314,11 +314,9 @@ impl Visitor {
         if let Some(cut) = broken(response) {
             report.error = Some(if cut == CutOff::Time { FetchError::Timeout } else { FetchError::Damaged });
             line.error = Some(format!("the page is not whole: {cut}"));
-            if cut != CutOff::Time {
-                // If it never comes whole, the queue takes what there is.
-                let reading = self.read(response, (url, leased), options).await?;
-                (line.links, report.links) = (reading.links.len(), reading.links);
-            }
+            // If it never comes whole, the queue takes what there is.
+            let reading = self.read(response, (url, leased), options).await?;
+            (line.links, report.links) = (reading.links.len(), reading.links);
             return Ok(());
         }
         let reading = self.read(response, (url, leased), options).await?;

@@ -206,6 +206,27 @@ fn servers_that_dawdle_are_given_up() {
 }
 
 #[test]
+fn the_links_of_a_page_that_never_ends_are_followed_in_the_end() {
+    let raw = Raw::new("127.0.0.1", |path, stream| match path {
+        "/slow" => {
+            drip(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<a href=\"/behind\">There</a>")
+        }
+        _ => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nhere"),
+    });
+    let field = Field::strict(Site::new());
+    field.configure("timeout = \"1s\"\n");
+    let ran = field.run(&["crawl", &raw.url("/slow"), "--allow-private", "--out", "pages.jsonl", "--quiet"]);
+    assert_eq!((ran.status, raw.asked().last().unwrap().as_str()), (0, "/behind"), "{ran:?}");
+    let lines = field.lines("pages.jsonl");
+    let (tries, behind) = lines.split_at(lines.len() - 1);
+    assert_eq!(behind[0]["url"], raw.url("/behind"), "{lines:?}");
+    let (last, earlier) = tries.split_last().unwrap();
+    assert_eq!((&last["outcome"], &last["added"], &last["links"]), (&json!("failed"), &json!(1), &json!(1)));
+    assert!(!earlier.is_empty() && earlier.iter().all(|line| line["outcome"] == "again"), "{earlier:?}");
+    assert_eq!(field.run(&["audit"]).status, 0);
+}
+
+#[test]
 fn answers_that_are_not_whole_or_no_answers_are_errors() {
     // What came of a body that is not whole is read; its links are out of scope here.
     let table: [(&str, u64, Serve); 4] = [

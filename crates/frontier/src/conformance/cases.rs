@@ -201,6 +201,7 @@ macro_rules! conformance_suite {
                 failures_do_not_count_down,
                 a_limited_page_is_tried_again_so_often_and_then_given_up,
                 a_damaged_page_is_no_fault_of_its_host_and_its_links_count_when_it_is_given_up,
+                the_links_of_a_page_that_times_out_count_when_it_is_given_up_if_a_part_of_it_came,
                 an_unlimited_page_is_never_given_up,
                 history_keeps_the_last_fetches_oldest_first,
                 a_report_without_status_or_error_is_refused,

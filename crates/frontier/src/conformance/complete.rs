@@ -425,6 +425,25 @@ pub async fn a_damaged_page_is_no_fault_of_its_host_and_its_links_count_when_it_
     }
 }
 
+pub async fn the_links_of_a_page_that_times_out_count_when_it_is_given_up_if_a_part_of_it_came(world: World) {
+    // What comes along with no answer at all is not of the page.
+    for (status, counts_from) in [(Some(200), 6), (None, 1)] {
+        let mut world = limited(world.another(), 1).await;
+        for number in 1..=6 {
+            let links = vec![link("https://a.example/x")];
+            let late = |token: Token| Report { status, links, ..error(FetchError::Timeout)(token) };
+            let done = when_due(&mut world, late).await;
+            assert_eq!(done.found.len(), usize::from(number >= counts_from), "{status:?}: try {number}");
+            let is_there = world.entry("c", "https://a.example/x").await.is_some();
+            assert_eq!(is_there, number >= counts_from, "{status:?}: try {number}");
+            if is_there {
+                break;
+            }
+            assert_eq!(world.host("a.example").await.failures, number, "{status:?}: its host is left alone");
+        }
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a few hours")]
 fn seconds_until(world: &World, due: Option<Moment>) -> f64 {
     (due.unwrap().millisecond() - world.moment().millisecond()) as f64 / 1000.0

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::host::{Host, to_millis};
 use crate::moment::Moment;
 use crate::settings::Politeness;
-use crate::verbs::{Completed, Discovery, Event, FetchError, FetchRow, Outcome, Report, Tally, Terms};
+use crate::verbs::{Completed, Discovery, Event, FetchRow, Outcome, Report, Tally, Terms};
 use next::Why;
 use result::FetchResult;
 
@@ -114,11 +114,10 @@ impl<'c> Done<'c, '_> {
         Ok(completed)
     }
 
-    /// Whether the links of the page count. Those of a damaged one may be cut short: they do when no better ones will
-    /// come.
+    /// Whether the links of the page count. Those of a part of it may be cut short: they do when no better ones will come.
     fn counts_links<T: Tx>(&self, tx: &T, before: &Record) -> bool {
         let is_last = before.length.is_some() && before.errors >= self.tries(tx);
-        self.report.error != Some(FetchError::Damaged) || is_last
+        !self.report.came_in_part() || is_last
     }
 
     /// Takes in what was found on the page.

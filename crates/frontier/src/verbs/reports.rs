@@ -42,6 +42,17 @@ pub struct Report {
     pub fetch: Option<Sent>,
 }
 
+impl Report {
+    /// Whether a part of the page came, and no more.
+    pub fn came_in_part(&self) -> bool {
+        match self.error {
+            Some(FetchError::Damaged) => true,
+            Some(FetchError::Timeout) => self.status.is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// Lines that a page has and had not, and the other way round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -173,7 +184,7 @@ pub struct FetchRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FetchError {
-    /// It took too long.
+    /// It took too long. If there is a status, a part of it came; its links count when it is given up.
     Timeout,
     /// The host could not be reached, or broke off.
     Network,
