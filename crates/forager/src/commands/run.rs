@@ -108,7 +108,8 @@ async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl
     }
 }
 
-const NO_COLLECTION: &str = "there is no collection to crawl: all jobs are done, at their limit or paused";
+const NO_COLLECTION: &str =
+    "there is no collection to crawl: all are disabled, or jobs that are done, at their limit or paused";
 
 /// Crawls what there is. Where there is nothing at the start, and nobody else could add anything, to wait would be in vain.
 /// Whoever has begun waits all the same: for what the configuration has when it is read once more.
@@ -121,9 +122,9 @@ async fn crawl_all(
     let stats = crawled(args, crawl).await?;
     if stats.is_empty() && !has_begun && !args.until_idle && !crawl.is_shared() {
         bail!(
-            "{NO_COLLECTION} (\"forager job list{}\" shows them); \"forager crawl\" with a higher --limit goes on with one \
-             that is at its limit",
-            args.place.flags()
+            "{NO_COLLECTION} (\"forager collection list{place}\" and \"forager job list{place}\" show them); \"forager \
+             crawl\" with a higher --limit goes on with one that is at its limit",
+            place = args.place.flags()
         );
     }
     let files = Files::open(&args.files)?;
@@ -153,12 +154,14 @@ async fn crawl_all(
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
 }
 
-/// The collections that are crawled: not those of jobs that are over, at their limit or paused.
+/// The collections that are crawled: not those that are disabled, nor those of jobs that are over, at their limit or paused.
 async fn crawled(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Vec<Stats>> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let jobs = frontier.jobs(now).await?;
-    let rests =
-        |collection: &str| jobs.iter().any(|job| job.id == collection && job.state != JobState::Running);
+    let (catalog, jobs) = (frontier.catalog().await?, frontier.jobs(now).await?);
+    let rests = |id: &str| {
+        let is_disabled = catalog.collection(id).is_some_and(|row| !row.spec.enabled);
+        is_disabled || jobs.iter().any(|job| job.id == id && job.state != JobState::Running)
+    };
     let stats = frontier.stats(args.collection.as_deref(), now).await?;
     Ok(stats.into_iter().filter(|stats| !rests(&stats.collection)).collect())
 }

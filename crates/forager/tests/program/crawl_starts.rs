@@ -82,18 +82,20 @@ fn watch_and_run_name_such_pages_too() {
     wait_until("the page", || !field.paths(HOST).is_empty());
 }
 
-/// A job that is at its limit stays there. One that was stopped is in the same queue, and is finished.
+/// A job that is at its limit stays there. One that was stopped is in the same queue, and is finished. What is disabled
+/// waits.
 #[test]
 fn run_names_what_it_crawls_and_nothing_else() {
     let field = Field::new(Site::new().host(plain_host(HOST, 3)).host(plain_host("b.test", 1)));
     let (start, other) = (field.url(HOST, "/"), field.url("b.test", "/"));
     assert_eq!(field.run(&["crawl", &start, "--name", "limited", "--limit", "1", "--quiet"]).status, 0);
     let ran = field.run(&["run", "--until-idle"]);
-    let told = "forager: there is no collection to crawl: all jobs are done, at their limit or paused";
+    let told = "forager: there is no collection to crawl: all are disabled, or jobs that are done, at their limit or paused";
     assert!(ran.status == 0 && ran.stderr.starts_with(&format!("{told}\n")), "{ran:?}");
     // To wait would be in vain, for nobody else can have the folder meanwhile.
     let ran = field.run(&["run", "--data", "forager-data"]);
-    let hint = " (\"forager job list --data forager-data\" shows them); \"forager crawl\" with a higher --limit goes on";
+    let hint = " (\"forager collection list --data forager-data\" and \"forager job list --data forager-data\" show them); \
+                \"forager crawl\" with a higher --limit goes on";
     assert!(ran.status == 4 && ran.stderr.starts_with(&format!("{told}{hint}")), "{ran:?}");
 
     assert_eq!(field.run(&["job", "create", &other, "--name", "begun"]).status, 0);
@@ -101,6 +103,13 @@ fn run_names_what_it_crawls_and_nothing_else() {
     let ran = field.run(&["run", "--until-idle"]);
     assert!(ran.status == 17 && ran.stderr.contains("jobs are paused"), "{ran:?}");
     assert_eq!(field.run(&["job", "resume", "begun"]).status, 0);
+    // One that is disabled has a page, and nobody says that it is crawled.
+    let waiting = field.url(HOST, "/1");
+    let text = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+    let off =
+        "[[collections]]\nid = \"off\"\nenabled = false\n[[profiles]]\nid = \"off\"\ncollection = \"off\"\n";
+    let seed = format!("[[seeds]]\nurl = {waiting:?}\nprofiles = [\"off\"]\n");
+    std::fs::write(field.file("forager.toml"), format!("{text}\n{off}{seed}")).unwrap();
     let ran = field.run(&["run", "--until-idle"]);
     assert!(ran.stderr.contains("crawling the collections begun: 1 page queued\n"), "{ran:?}");
     assert_eq!((field.paths(HOST).len(), field.paths("b.test").len()), (1, 2), "{ran:?}");
