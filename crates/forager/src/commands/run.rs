@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::bail;
+use forager_core::scope::Seed;
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::{Catalog, Change};
 use forager_frontier::verbs::{Action, JobState, Started, Stats, Target};
@@ -43,10 +44,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
 /// Works until it is told to stop; whenever it is told so, with the configuration read again.
 async fn run_until_told(args: &RunArgs, mut signals: Signals) -> anyhow::Result<Ended> {
     let mut config = read(args)?;
-    let mut crawl = open(args, config.clone()).await?;
+    let (mut crawl, mut seeds) = open(args, config.clone()).await?;
     let mut has_begun = false;
     loop {
-        let ended = crawl_all(args, &crawl, signals.clone(), has_begun).await;
+        let ended = crawl_all(args, &crawl, seeds, signals.clone(), has_begun).await;
         crawl.close().await?;
         let ended = ended?;
         if *signals.stop.borrow() != Stop::No || !matches!(ended, Ended::Stopped(_)) {
@@ -56,7 +57,7 @@ async fn run_until_told(args: &RunArgs, mut signals: Signals) -> anyhow::Result<
         // Whoever asks while it is read asks for it to be read once more.
         signals.reload.mark_unchanged();
         has_begun = true;
-        crawl = open_again(args, &mut config).await?;
+        (crawl, seeds) = open_again(args, &mut config).await?;
     }
 }
 
@@ -71,16 +72,17 @@ fn read(args: &RunArgs) -> anyhow::Result<Config> {
 }
 
 /// Opens the queue, and brings in what the configuration says.
-async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
+async fn open(args: &RunArgs, config: Config) -> anyhow::Result<(Crawl, Seeds)> {
     let urls: Vec<String> =
         config.seeds.iter().filter(|seed| seed.enabled).map(|seed| seed.url.clone()).collect();
     let crawl = Crawl::open(config, &args.place, &args.fetch, &urls, args.files.crawl_log.is_some()).await?;
     let entered = async {
-        bring_in(args, &crawl).await?;
-        tell_rest(args, &crawl).await
+        let seeds = bring_in(args, &crawl).await?;
+        tell_rest(args, &crawl).await?;
+        Ok(seeds)
     };
     match entered.await {
-        Ok(()) => Ok(crawl),
+        Ok(seeds) => Ok((crawl, seeds)),
         Err(cause) => {
             crawl.close().await?;
             Err(cause)
@@ -90,15 +92,15 @@ async fn open(args: &RunArgs, config: Config) -> anyhow::Result<Crawl> {
 
 /// Opens the queue with the configuration as it is now. One that is broken must not end what runs: it is told, and the
 /// one before counts on.
-async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<Crawl> {
+async fn open_again(args: &RunArgs, config: &mut Config) -> anyhow::Result<(Crawl, Seeds)> {
     let opened = async {
         let new = read(args)?;
         Ok::<_, anyhow::Error>((open(args, new.clone()).await?, new))
     };
     match opened.await {
-        Ok((crawl, new)) => {
+        Ok((opened, new)) => {
             *config = new;
-            Ok(crawl)
+            Ok(opened)
         }
         Err(cause) => {
             let message = format!("{cause:#}; going on with the configuration as it was before");
@@ -116,10 +118,15 @@ const NO_COLLECTION: &str =
 async fn crawl_all(
     args: &RunArgs,
     crawl: &Crawl,
+    seeds: Seeds,
     signals: Signals,
     has_begun: bool,
 ) -> anyhow::Result<Ended> {
     let stats = crawled(args, crawl).await?;
+    let has_pages = stats.iter().any(|stats| stats.queued + stats.in_flight > 0);
+    if seeds.are_in_vain && !has_pages && !has_begun {
+        bail!("there is nothing to crawl: no seed is in the scope of a profile that has a collection");
+    }
     if stats.is_empty() && !has_begun && !args.until_idle && !crawl.is_shared() {
         bail!(
             "{NO_COLLECTION} (\"forager collection list{place}\" and \"forager job list{place}\" show them); \"forager \
@@ -166,19 +173,27 @@ async fn crawled(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Vec<Stats>> {
     Ok(stats.into_iter().filter(|stats| !rests(&stats.collection)).collect())
 }
 
+/// What became of the seeds.
+struct Seeds {
+    /// Whether there are some, and none of them leads anywhere.
+    are_in_vain: bool,
+}
+
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.
-async fn bring_in(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
+async fn bring_in(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Seeds> {
     let (frontier, now) = (&crawl.frontier, crawl.clock.now());
     crawl.configure(|catalog| Ok(apply::difference(&crawl.config, catalog.rows(), false))).await?;
     let catalog = frontier.catalog().await?;
-    crawling::require_contact(&crawl.config, seeds_of(&catalog, args.collection.as_deref()))?;
+    for dangling in catalog.scopes().dangling() {
+        output::complain(format_args!("{dangling}"));
+    }
+    let only = args.collection.as_deref();
+    crawling::require_contact(&crawl.config, seeds_of(&catalog, only))?;
     let mut left_out = HashSet::new();
     for row in catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
-        let of_seed = |name: &String| catalog.rows().profiles.iter().find(|profile| profile.id == *name);
         let mut is_new = false;
-        for profile in row.seed.profiles.iter().filter_map(of_seed) {
-            is_new |= catalog.collection(&profile.collection).is_some()
-                && frontier.entry(&profile.collection, None, &row.seed.url, now).await?.is_none();
+        for collection in collections_of(&catalog, &row.seed) {
+            is_new |= frontier.entry(collection, None, &row.seed.url, now).await?.is_none();
         }
         if is_new {
             let started = frontier.start(&[Target::Seed(row.seed.url.clone())], now).await?;
@@ -191,22 +206,30 @@ async fn bring_in(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<()> {
             }
         }
     }
-    let mut seeds = seeds_of(&catalog, args.collection.as_deref()).peekable();
-    if seeds.peek().is_some() && seeds.all(|url| left_out.contains(url)) {
-        bail!("there is nothing to crawl: no seed is in the scope of its profiles");
-    }
-    Ok(())
+    let is_astray = enabled_seeds(&catalog).any(|seed| collections_of(&catalog, seed).next().is_none());
+    let has_seeds = is_astray || seeds_of(&catalog, only).next().is_some();
+    Ok(Seeds { are_in_vain: has_seeds && seeds_of(&catalog, only).all(|url| left_out.contains(url)) })
+}
+
+fn enabled_seeds(catalog: &Catalog) -> impl Iterator<Item = &Seed> {
+    let rows = catalog.rows().seeds.iter();
+    rows.filter(|row| !row.is_gone && row.seed.enabled).map(|row| &row.seed)
+}
+
+/// Where the profiles of a seed lead, as far as they and their collections are there.
+fn collections_of<'c>(catalog: &'c Catalog, seed: &'c Seed) -> impl Iterator<Item = &'c str> {
+    let profiles = catalog.rows().profiles.iter().filter(|profile| seed.profiles.contains(&profile.id));
+    profiles
+        .map(|profile| profile.collection.as_str())
+        .filter(|collection| catalog.collection(collection).is_some())
 }
 
 /// The seeds that are crawled, of all collections or of one.
 fn seeds_of<'c>(catalog: &'c Catalog, only: Option<&'c str>) -> impl Iterator<Item = &'c str> {
-    let rows = catalog.rows();
-    let is_its = move |name: &String| {
-        let profile = rows.profiles.iter().find(|profile| profile.id == *name);
-        only.is_none_or(|only| profile.is_some_and(|profile| profile.collection == only))
-    };
-    let seeds = rows.seeds.iter().filter(|row| !row.is_gone && row.seed.enabled).map(|row| &row.seed);
-    seeds.filter(move |seed| seed.profiles.iter().any(is_its)).map(|seed| seed.url.as_str())
+    let is_wanted = move |collection: &str| only.is_none_or(|only| collection == only);
+    enabled_seeds(catalog)
+        .filter(move |seed| collections_of(catalog, seed).any(is_wanted))
+        .map(|seed| seed.url.as_str())
 }
 
 /// Names what only the queue has: whoever takes a seed out of the configuration may think that it is not crawled any more.

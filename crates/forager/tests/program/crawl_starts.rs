@@ -82,6 +82,41 @@ fn watch_and_run_name_such_pages_too() {
     wait_until("the page", || !field.paths(HOST).is_empty());
 }
 
+/// Such names may stand there, for deleting a profile leaves them behind.
+#[test]
+fn a_run_names_profiles_and_collections_that_are_not_there() {
+    let table = [
+        ("pp", "c", "names profile \"pp\", which is not configured"),
+        ("p", "cc", "profile \"p\" belongs to collection \"cc\", which is not configured"),
+    ];
+    for (profile, collection, want) in table {
+        let field = field();
+        let text = std::fs::read_to_string(field.file("forager.toml")).unwrap();
+        let harvest = format!(
+            "[[collections]]\nid = \"c\"\n[[profiles]]\nid = \"p\"\ncollection = {collection:?}\n[[seeds]]\nurl = \
+             {:?}\nprofiles = [{profile:?}]\n",
+            field.url(HOST, "/")
+        );
+        std::fs::write(field.file("forager.toml"), format!("{text}\n{harvest}")).unwrap();
+        for more in [&["--until-idle"][..], &[], &["--collection", "c"]] {
+            let ran = field.run(&[&["run"], more].concat());
+            assert_eq!(ran.status, 4, "{want}: {ran:?}");
+            assert!(ran.stderr.contains(want), "{ran:?}");
+            assert!(ran.stderr.contains("there is nothing to crawl: no seed is in the scope"), "{ran:?}");
+        }
+        // What is there is crawled all the same.
+        let other = format!(
+            "[[collections]]\nid = \"d\"\n[[profiles]]\nid = \"q\"\ncollection = \"d\"\nlength = 1\n[[seeds]]\nurl = \
+             {:?}\nprofiles = [\"q\"]\n",
+            field.url(HOST, "/1")
+        );
+        std::fs::write(field.file("forager.toml"), format!("{text}\n{harvest}{other}")).unwrap();
+        let ran = field.run(&["run", "--until-idle"]);
+        assert!(ran.status == 0 && ran.stderr.contains(want), "{ran:?}");
+        assert!(field.paths(HOST).contains(&"/1".to_owned()), "{ran:?}");
+    }
+}
+
 /// A job that is at its limit stays there. One that was stopped is in the same queue, and is finished. What is disabled
 /// waits.
 #[test]
