@@ -95,18 +95,19 @@ async fn crawl_job(
     }
     let work = Work { collection: Some(job.id.clone()), until_done: true, until_idle: false };
     let outlook = Outlook::new(crawl.frontier.clone(), crawl.config.politeness, &job);
-    let mut view = View::new(files, job.progress.queued, None, Some(outlook));
     let left_out = if is_new {
         left_out(&*crawl.frontier.catalog().await?, &job.id, crawl.clock.now())?
     } else {
         Vec::new()
     };
+    files.leave_out(&left_out, crawl.clock.now())?;
+    let mut view = View::new(files, job.progress.queued, None, Some(outlook));
     for start in &left_out {
         // Where nothing else is left, they are named at the end.
         if job.progress.queued > 0 {
             start.tell();
         }
-        view.leave_out(start, crawl.clock.now());
+        view.leave_out(start);
     }
     let is_read = args.files.out.as_deref() == Some(Path::new("-"));
     let stop = signals.merged(StopsAt { reload: false, deserted: is_read });

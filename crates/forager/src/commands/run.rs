@@ -122,6 +122,8 @@ async fn crawl_all(
     signals: Signals,
     has_begun: bool,
 ) -> anyhow::Result<Ended> {
+    let mut files = Files::open(&args.files)?;
+    files.leave_out(&seeds.left_out, crawl.clock.now())?;
     let stats = crawled(args, crawl).await?;
     let has_pages = stats.iter().any(|stats| stats.queued + stats.in_flight > 0);
     if seeds.are_in_vain && !has_pages && !has_begun {
@@ -134,7 +136,6 @@ async fn crawl_all(
             place = args.place.flags()
         );
     }
-    let files = Files::open(&args.files)?;
     let changes = Changes::to_file(args.changes.as_deref(), args.on_change.as_deref())?;
     let queued = stats.iter().map(|stats| stats.queued).sum();
     let names: Vec<&str> = stats.iter().map(|stats| &*stats.collection).collect();
@@ -175,6 +176,8 @@ async fn crawled(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Vec<Stats>> {
 
 /// What became of the seeds.
 struct Seeds {
+    /// Those that their own scope keeps out.
+    left_out: Vec<LeftOut>,
     /// Whether there are some, and none of them leads anywhere.
     are_in_vain: bool,
 }
@@ -189,7 +192,7 @@ async fn bring_in(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Seeds> {
     }
     let only = args.collection.as_deref();
     crawling::require_contact(&crawl.config, seeds_of(&catalog, only))?;
-    let mut left_out = HashSet::new();
+    let (mut left_out, mut lost) = (Vec::new(), HashSet::new());
     for row in catalog.rows().seeds.iter().filter(|row| !row.is_gone) {
         let mut is_new = false;
         for collection in collections_of(&catalog, &row.seed) {
@@ -199,16 +202,18 @@ async fn bring_in(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Seeds> {
             let started = frontier.start(&[Target::Seed(row.seed.url.clone())], now).await?;
             let is_out = |started: &&Started| started.action == Action::Ignored;
             for out in started.iter().filter(is_out) {
-                LeftOut { url: row.seed.url.clone(), rule: out.rule.to_string() }.tell();
+                left_out.push(LeftOut { url: row.seed.url.clone(), rule: out.rule.to_string() });
             }
             if started.iter().all(|started| is_out(&started)) {
-                left_out.insert(row.seed.url.as_str());
+                lost.insert(row.seed.url.as_str());
             }
         }
     }
     let is_astray = enabled_seeds(&catalog).any(|seed| collections_of(&catalog, seed).next().is_none());
     let has_seeds = is_astray || seeds_of(&catalog, only).next().is_some();
-    Ok(Seeds { are_in_vain: has_seeds && seeds_of(&catalog, only).all(|url| left_out.contains(url)) })
+    let are_in_vain = has_seeds && seeds_of(&catalog, only).all(|url| lost.contains(url));
+    left_out.iter().for_each(LeftOut::tell);
+    Ok(Seeds { left_out, are_in_vain })
 }
 
 fn enabled_seeds(catalog: &Catalog) -> impl Iterator<Item = &Seed> {

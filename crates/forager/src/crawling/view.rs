@@ -21,6 +21,7 @@ use super::starts::LeftOut;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
 use super::{kind, log};
 use crate::cli::FilesArgs;
+use crate::exit::stopped_by;
 use crate::{journal, output};
 
 /// Where the lines of a crawl go.
@@ -48,9 +49,23 @@ impl Files {
     pub(crate) fn make_up_for(&mut self, lines: &[impl Serialize]) -> anyhow::Result<()> {
         let Some(pages) = &mut self.pages else { return Ok(()) };
         let written = lines.iter().try_for_each(|line| write_line(pages, line)).and_then(|()| pages.flush());
-        written.context("cannot write what was fetched")
+        written.context(CANNOT_WRITE)
+    }
+
+    /// Writes down pages to start from that are not even queued.
+    pub(crate) fn leave_out(&mut self, starts: &[LeftOut], ts: jiff::Timestamp) -> anyhow::Result<()> {
+        let Some(skipped) = &mut self.skipped else { return Ok(()) };
+        let written = starts.iter().try_for_each(|LeftOut { url, rule }| {
+            write_line(
+                skipped,
+                &Skipped { url, page: None, seed_url: Some(url), depth: 0, reason: rule, rule, ts },
+            )
+        });
+        written.and_then(|()| skipped.flush()).context(CANNOT_WRITE).map_err(stopped_by)
     }
 }
+
+const CANNOT_WRITE: &str = "cannot write what was fetched";
 
 pub(super) fn open(path: &Path, lines: Lines) -> anyhow::Result<Box<dyn Write + Send>> {
     if path == Path::new("-") {
@@ -191,19 +206,13 @@ impl View {
     }
 
     /// A page to start from is not even queued.
-    pub(crate) fn leave_out(&mut self, LeftOut { url, rule }: &LeftOut, ts: jiff::Timestamp) {
+    pub(crate) fn leave_out(&mut self, LeftOut { url, rule }: &LeftOut) {
         let summary = &mut self.summary;
         *summary.skipped.entry(rule.clone()).or_default() += 1;
         (summary.broken_starts, summary.forbidden_starts) =
             (summary.broken_starts + 1, summary.forbidden_starts + 1);
         if summary.bad_starts.len() < NAMED {
             summary.bad_starts.push(format!("{url}: {rule}"));
-        }
-        if let Some(skipped) = &mut self.files.skipped {
-            let line = Skipped { url, page: None, seed_url: Some(url), depth: 0, reason: rule, rule, ts };
-            if let Err(cause) = write_line(skipped, &line) {
-                self.trouble.get_or_insert(cause);
-            }
         }
     }
 
@@ -217,7 +226,7 @@ impl View {
             changes.finish(stop).await;
         }
         match self.trouble.take() {
-            Some(trouble) => Err(trouble).context("cannot write what was fetched"),
+            Some(trouble) => Err(trouble).context(CANNOT_WRITE),
             None => Ok(self.summary),
         }
     }

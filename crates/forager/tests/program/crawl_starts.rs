@@ -2,6 +2,7 @@
 
 use crate::web::{Field, Started, plain_host, wait_until};
 use forager_site::Site;
+use serde_json::json;
 
 const HOST: &str = "a.test";
 
@@ -71,14 +72,21 @@ fn watch_and_run_name_such_pages_too() {
     let write = |seeds: &str| {
         std::fs::write(field.file("forager.toml"), format!("{text}\n{collection}{seeds}")).unwrap();
     };
-    write(&seed(&bad));
-    let ran = field.run(&["run", "--until-idle"]);
-    assert_eq!(ran.status, 4, "{ran:?}");
-    assert!(ran.stderr.contains(&format!("{bad} is not fetched: out of scope")), "{ran:?}");
-    write(&(seed(&bad) + &seed(&field.url(HOST, "/"))));
-    let ran = field.run(&["run", "--until-idle"]);
-    assert_eq!(ran.status, 0, "{ran:?}");
-    assert!(ran.stderr.contains(&format!("{bad} is not fetched: out of scope")), "{ran:?}");
+    let good = field.url(HOST, "/");
+    for (name, seeds, status) in [("alone", seed(&bad), 4), ("with another", seed(&bad) + &seed(&good), 0)] {
+        write(&seeds);
+        let ran = field.run(&["run", "--until-idle", "--skipped", name]);
+        assert_eq!(ran.status, status, "{name}: {ran:?}");
+        assert!(ran.stderr.contains(&format!("{bad} is not fetched: out of scope")), "{name}: {ran:?}");
+        let lines = field.lines(name);
+        let line = &lines[0];
+        assert_eq!(
+            (lines.len(), &line["url"], &line["seedUrl"]),
+            (1, &line["seedUrl"], &json!(bad)),
+            "{name}"
+        );
+        assert!(line["rule"].as_str().unwrap().contains("trap: calendar"), "{name}: {line}");
+    }
     wait_until("the page", || !field.paths(HOST).is_empty());
 }
 
