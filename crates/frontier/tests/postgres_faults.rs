@@ -325,6 +325,90 @@ fn a_statement_that_takes_too_long_is_tried_again_as_long_as_there_is_patience()
     });
 }
 
+/// A connection that is new prepares what it will ask, and waits for locks as it does: no longer than for any statement.
+#[test]
+fn a_table_that_is_locked_keeps_a_new_connection_no_longer_than_a_statement_may_take() {
+    let mut schema = InSchema::new();
+    apart({
+        let store = schema.connect(Settings::default());
+        async move { begin(&store).await }
+    });
+    schema.options.statement_timeout = Duration::from_secs(1);
+    schema.options.patience = Duration::from_secs(1);
+    apart(async move {
+        let holder = client(&schema.url).await;
+        for table in ["entries", "hosts", "migrations"] {
+            let name = &schema.options.schema;
+            let lock = format!("BEGIN; LOCK TABLE {name}.{table} IN ACCESS EXCLUSIVE MODE");
+            holder.batch_execute(&lock).await.unwrap();
+            let leasing = async {
+                let store =
+                    Postgres::connect(&schema.url, Settings::default(), schema.options.clone()).await?;
+                let request = LeaseRequest { max: 1, ..LeaseRequest::default() };
+                store.lease(&request, start().timestamp()).await
+            };
+            let ended = tokio::time::timeout(Duration::from_mins(2), leasing).await.expect("it ends");
+            let error = ended.unwrap_err().to_string();
+            assert!(error.contains("statement timeout"), "{table}: {error}");
+            holder.batch_execute("ROLLBACK").await.unwrap();
+        }
+    });
+}
+
+/// Processes that stand still until this is dropped.
+struct Stopped(Vec<String>);
+
+impl Stopped {
+    fn stop(pids: Vec<String>) -> Self {
+        let stopped = Self(pids);
+        stopped.signal("-STOP");
+        stopped
+    }
+
+    fn signal(&self, signal: &str) {
+        let told = Command::new("kill").arg(signal).args(&self.0).status().unwrap();
+        assert!(told.success(), "kill {signal} {:?}", self.0);
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.signal("-CONT");
+    }
+}
+
+/// A server that takes what it is sent and does nothing is like one that is not there: what is asked goes to another
+/// connection, as long as there is patience.
+#[test]
+fn a_server_that_stands_still_is_waited_for_as_long_as_there_is_patience() {
+    const OURS: &str = "SELECT pid FROM pg_stat_activity WHERE application_name = 'forager'";
+    let cluster = Cluster::start();
+    let mut schema = InSchema::at(&cluster.url);
+    schema.options.statement_timeout = Duration::from_secs(1);
+    let patient = schema.connect(Settings::default());
+    schema.options.patience = Duration::from_secs(1);
+    let (url, folder) = (format!("{}&connect_timeout=1", schema.url), cluster.folder.clone());
+    apart(async move {
+        begin(&patient).await;
+        let ours = Stopped::stop(sql(&schema.url, OURS).await);
+        assert!(!ours.0.is_empty());
+        patient.stats(None, start().timestamp()).await.expect("another connection answers");
+        drop(ours);
+        let store = Postgres::connect(&url, Settings::default(), schema.options.clone()).await.unwrap();
+        let server = std::fs::read_to_string(format!("{folder}/data/postmaster.pid")).unwrap();
+        let server = server.lines().next().unwrap().to_owned();
+        let all = sql(&schema.url, OURS).await.into_iter().chain([server]);
+        let all = Stopped::stop(all.collect());
+        let call = store.stats(None, start().timestamp());
+        let ended = tokio::time::timeout(Duration::from_mins(2), call).await.expect("it ends");
+        let error = ended.unwrap_err().to_string();
+        assert!(error.contains("it could not be used for 1 s"), "{error}");
+        drop(all);
+        store.stats(None, start().timestamp()).await.expect("it goes on when the server does");
+    });
+    drop(cluster);
+}
+
 /// What a role is allowed to wait for is no concern of calls, and where it is, time may mend it.
 #[test]
 fn a_lock_that_is_not_to_be_had_is_waited_for_as_long_as_there_is_patience() {

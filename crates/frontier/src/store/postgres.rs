@@ -40,7 +40,7 @@ pub use schema::PostgresSchema;
 
 use self::alone::Alone;
 use self::call::Attempt;
-use self::failure::{Failure, is_locked};
+use self::failure::Failure;
 use self::loaded::{Changes, Loaded};
 use self::numbers::{Numbered, Taken};
 use self::receipts::Receipts;
@@ -189,9 +189,9 @@ impl Postgres {
         let before = lock.len();
         let asked = lock.into_iter().chain([by_itself.add_to(Statement::new(STATE))]).chain(first);
         let answers = session.begin(timeout, asked).await;
-        let mut answers = answers.map_err(|cause| match alone {
-            Some(_) if is_locked(&cause) => Failure::NotYetAlone,
-            _ => cause.into(),
+        let mut answers = answers.map_err(|why| match alone {
+            Some(_) if why.is_about_lock() => Failure::NotYetAlone,
+            _ => why,
         })?;
         let first = answers.split_off(before + 1);
         let state = answers.pop().unwrap_or_default();

@@ -289,12 +289,14 @@ impl Postgres {
                 attempt.not_before = later;
                 Ok(())
             }
-            Failure::Unsure => self.shared.pause(attempt, "the connection was lost").await,
+            Failure::Unsure | Failure::Unheard(_) | Failure::Silent(_) => {
+                self.shared.pause(attempt, "the connection was lost").await
+            }
             Failure::Database(cause) if is_conflict(&cause) && attempt.failures < MOST_TRIES => {
                 attempt.failures += 1;
                 Ok(())
             }
-            Failure::Database(cause) | Failure::Unheard(cause) => {
+            Failure::Database(cause) => {
                 if is_about_tables(&cause) {
                     // Another version of the program may have changed them meanwhile.
                     let found = self.shared.version().await?;

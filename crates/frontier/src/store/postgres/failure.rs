@@ -1,6 +1,7 @@
 //! Why a call did not go through, and what that means.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use deadpool_postgres::PoolError;
 use rustls::CertificateError;
@@ -16,6 +17,8 @@ use crate::moment::Moment;
 pub(super) enum Failure {
     /// The database says no, or says nothing.
     Database(PgError),
+    /// The database did not answer a statement in this time.
+    Silent(Duration),
     /// There is no connection to be had.
     Pool(PoolError),
     /// What is there cannot be read.
@@ -33,7 +36,7 @@ pub(super) enum Failure {
     /// What the call changes was changed at a later time.
     Behind(Moment),
     /// The connection was lost while a transaction was being committed, for this reason.
-    Unheard(PgError),
+    Unheard(Box<Failure>),
     /// That transaction was not committed.
     Unsure,
     /// The call itself failed.
@@ -44,13 +47,13 @@ impl Failure {
     /// What is the matter, where time may mend it: a server that cannot be reached, or a statement that is late.
     pub(super) fn passing(&self) -> Option<String> {
         match self {
-            Self::Database(cause) | Self::Unheard(cause) | Self::Pool(PoolError::Backend(cause))
-                if is_lost(cause) =>
-            {
+            Self::Database(cause) | Self::Pool(PoolError::Backend(cause)) if is_lost(cause) => {
                 Some(describe(cause))
             }
             Self::Database(cause) if is_late(cause) => Some(describe(cause)),
+            Self::Silent(limit) => Some(stands_still(*limit)),
             Self::Pool(PoolError::Timeout(_)) => Some(SILENT.to_owned()),
+            Self::Unheard(why) => why.passing(),
             _ => None,
         }
     }
@@ -58,17 +61,30 @@ impl Failure {
     /// Whether it is a server that says so.
     pub(super) fn is_said(&self) -> bool {
         match self {
-            Self::Database(cause) | Self::Unheard(cause) | Self::Pool(PoolError::Backend(cause)) => {
-                cause.code().is_some()
-            }
+            Self::Database(cause) | Self::Pool(PoolError::Backend(cause)) => cause.code().is_some(),
+            Self::Unheard(why) => why.is_said(),
             _ => false,
         }
     }
 
-    /// Whether the connection was lost.
+    /// Whether the connection was lost, or is of no use any more.
     pub(super) fn is_loss(&self) -> bool {
-        matches!(self, Self::Database(cause) if is_lost(cause))
+        match self {
+            Self::Database(cause) => is_lost(cause),
+            Self::Silent(_) | Self::Unheard(_) => true,
+            _ => false,
+        }
     }
+
+    /// Whether a lock was not to be had in the time that was given for it.
+    pub(super) fn is_about_lock(&self) -> bool {
+        matches!(self, Self::Database(cause) if is_locked(cause))
+    }
+}
+
+/// What is said of a server that has not answered for so long.
+fn stands_still(limit: Duration) -> String {
+    format!("it did not answer for {} s", limit.as_secs_f64())
 }
 
 impl From<PgError> for Failure {
@@ -81,7 +97,7 @@ impl From<PgError> for Failure {
 pub(super) const SILENT: &str = "it does not answer in time";
 
 /// Whether the server cannot be reached, or ended the connection.
-pub(super) fn is_lost(cause: &PgError) -> bool {
+fn is_lost(cause: &PgError) -> bool {
     let Some(code) = cause.code() else {
         if is_about_secrecy(cause) {
             return false;
@@ -117,12 +133,12 @@ pub(super) fn is_about_tables(cause: &PgError) -> bool {
 
 /// Whether a statement took too long, or was not to wait so long, most often because somebody else holds what it needs:
 /// nothing of it was done.
-pub(super) fn is_late(cause: &PgError) -> bool {
+fn is_late(cause: &PgError) -> bool {
     cause.code() == Some(&SqlState::QUERY_CANCELED) || is_locked(cause)
 }
 
 /// Whether a lock was not to be had in the time that was given for it.
-pub(super) fn is_locked(cause: &PgError) -> bool {
+fn is_locked(cause: &PgError) -> bool {
     cause.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
@@ -225,6 +241,7 @@ pub(super) fn to_error(failure: Failure) -> Error {
         Failure::Call(error) => return error,
         Failure::Damaged(problem) => problem,
         Failure::Database(cause) | Failure::Pool(PoolError::Backend(cause)) => return said(&cause),
+        Failure::Silent(limit) => stands_still(limit),
         Failure::Pool(PoolError::Timeout(_)) => SILENT.to_owned(),
         Failure::Pool(cause) => cause.to_string(),
         other => format!("{other:?}"),

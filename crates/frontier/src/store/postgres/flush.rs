@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 use self::change::Change;
 use self::queues::Refreshed;
 use super::call::Call;
-use super::failure::{Failure, is_lost};
+use super::failure::Failure;
 use super::loaded::EntryRow;
 use super::receipts::Receipt;
 use super::session::Session;
@@ -57,10 +57,8 @@ pub(super) async fn flush(
     statements.extend(queues::forget(changes));
     let answers = session.run_all(&statements).await?;
     // Apart: by now the receipt is written, so that whoever looks for it waits for what becomes of this.
-    session
-        .commit()
-        .await
-        .map_err(|cause| if is_lost(&cause) { Failure::Unheard(cause) } else { cause.into() })?;
+    let committed = session.commit().await;
+    committed.map_err(|why| if why.is_loss() { Failure::Unheard(Box::new(why)) } else { why })?;
     let is_queued = |queue: &QueueId| shifts.get(queue).is_some_and(|shift| shift.counts[0] > 0);
     let mut is_news = is_any_earlier || changes.catalog.is_some() || changes.new_queues.keys().any(is_queued);
     if let Some(refreshed) = refreshed.and_then(|place| answers.get(place)) {

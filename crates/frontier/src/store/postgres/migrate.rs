@@ -4,7 +4,7 @@ use tokio_postgres::types::Type;
 
 use super::alone::Alone;
 use super::call::Attempt;
-use super::failure::{Failure, is_locked, to_error, unfit};
+use super::failure::{Failure, to_error, unfit};
 use super::session::{Session, quoted};
 use super::shared::Shared;
 use crate::error::{Error, Result};
@@ -119,11 +119,11 @@ impl Shared {
         // Not as text: that hangs on the settings of the role.
         const APPLIED: &str = "SELECT version, name, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
             FROM @migrations ORDER BY version";
-        let session = self.session().await?;
-        if !self.is_there(&session).await?.1 {
-            return Ok(Vec::new());
-        }
-        let rows = session.query(APPLIED, &[]).await?;
+        let mut session = self.session().await?;
+        session.begin(self.options.statement_timeout, []).await?;
+        let rows =
+            if self.is_there(&session).await?.1 { session.query(APPLIED, &[]).await? } else { Vec::new() };
+        session.roll_back().await?;
         let applied = rows
             .iter()
             .map(|row| Ok(Applied { version: row.try_get(0)?, name: row.try_get(1)?, at: row.try_get(2)? }));
@@ -160,7 +160,7 @@ impl Shared {
         const UNDONE: &str = "DELETE FROM @migrations WHERE version = $1";
         let begun =
             session.begin(std::time::Duration::from_hours(1), alone.lock(self.lock_key("calls"))).await;
-        begun.map_err(|cause| if is_locked(&cause) { Failure::NotYetAlone } else { cause.into() })?;
+        begun.map_err(|why| if why.is_about_lock() { Failure::NotYetAlone } else { why })?;
         session.query(ALONE, &[(&self.lock_key("migrations"), Type::INT8)]).await?;
         let (has_schema, has_table) = self.is_there(session).await?;
         if target == 0 && !has_table {
@@ -222,7 +222,7 @@ impl Shared {
         let schema = if has_schema { String::new() } else { SCHEMA.replace('!', OUR_SCHEMA) };
         let table = if has_table { "" } else { TABLE };
         let all = [&schema, table, PATH].concat().replace('%', &quoted(&self.options.schema));
-        Ok(session.run(&all).await?)
+        session.run(&all).await
     }
 
     /// Takes away what is left when all steps were taken back: the table of steps, and the schema if it was made by us and

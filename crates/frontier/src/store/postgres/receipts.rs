@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 
 use super::Postgres;
 use super::call::Attempt;
-use super::failure::{Failure, is_lost};
+use super::failure::Failure;
 use super::session::Statement;
 
 /// The rows of one process, each of which is used by one call at a time.
@@ -86,9 +86,9 @@ impl Postgres {
         let look_up = Statement::new(LOOK_UP).with(receipt.row.slot, Type::INT8);
         let answers = session.begin(self.shared.options.statement_timeout, [look_up]).await;
         let answers = match answers {
-            Err(cause) if !is_lost(&cause) => {
+            Err(why) if !why.is_loss() => {
                 session.roll_back().await?;
-                return Err(cause.into());
+                return Err(why);
             }
             answers => answers?,
         };

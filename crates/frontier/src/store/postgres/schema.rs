@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio_postgres::Error as PgError;
-
-use super::address::{PostgresOptions, tls};
-use super::failure::describe;
+use super::address::PostgresOptions;
 use super::migrate::{Applied, Migration};
 use super::shared::Shared;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The schema of a database, for who sets it up.
 #[derive(Debug)]
@@ -29,9 +26,7 @@ impl PostgresSchema {
 
     /// A connection for who looks at the database beside the store.
     pub async fn connection(&self) -> Result<tokio_postgres::Client> {
-        let Shared { config, options, .. } = &*self.shared;
-        let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
-        let (client, connection) = config.connect(tls(config, options)?).await.map_err(lost)?;
+        let (client, connection) = self.shared.connect().await?;
         // Ends with the client.
         tokio::spawn(connection);
         Ok(client)

@@ -1,12 +1,17 @@
 //! One connection, while one call uses it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesOrdered;
 use rustc_hash::FxHashMap;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Error as PgError, Row};
+use tokio_postgres::{Row, Statement as Prepared};
+
+use super::failure::Failure;
 
 /// A value of a statement, and its type.
 pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -61,18 +66,33 @@ pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A connection in a transaction, or before one. Dropped in the middle of one, it is closed and not used again.
+/// How much longer than a statement may take its answer is waited for: the server ends what is late by itself, and says so.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// A connection in a transaction, or before one. Dropped in the middle of one, or after a statement that was not answered, it
+/// is closed and not used again.
 pub(super) struct Session {
     connection: Option<Object>,
     statements: Arc<Statements>,
     /// Whether statements are kept prepared at the server, which a pooler in between may not allow.
     prepares: bool,
+    /// How long each answer is waited for.
+    limit: Duration,
     is_open: bool,
+    /// Whether an answer did not come in time.
+    is_silent: AtomicBool,
 }
 
 impl Session {
-    pub(super) fn new(connection: Object, statements: Arc<Statements>, prepares: bool) -> Self {
-        Self { connection: Some(connection), statements, prepares, is_open: false }
+    /// With this connection, on which statements take no longer than `timeout` outside of transactions.
+    pub(super) fn new(
+        connection: Object,
+        statements: Arc<Statements>,
+        prepares: bool,
+        timeout: Duration,
+    ) -> Self {
+        let (limit, is_silent) = (timeout.saturating_add(MARGIN), AtomicBool::new(false));
+        Self { connection: Some(connection), statements, prepares, limit, is_open: false, is_silent }
     }
 
     #[expect(clippy::expect_used, reason = "it is taken away only when the session is dropped")]
@@ -86,7 +106,7 @@ impl Session {
         &mut self,
         timeout: Duration,
         first: impl IntoIterator<Item = Statement<'a>>,
-    ) -> Result<Vec<Vec<Row>>, PgError> {
+    ) -> Result<Vec<Vec<Row>>, Failure> {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
         // For this transaction only: a pooler may give the next one to another connection. Every statement of a call
         // finds its rows by an index, row by row, however small or large the server believes the tables to be. So one
@@ -101,20 +121,26 @@ impl Session {
             set_config('plan_cache_mode', 'force_generic_plan', true), set_config('jit', 'off', true), \
             set_config('standard_conforming_strings', 'on', true)";
         self.is_open = true;
+        self.limit = timeout.saturating_add(MARGIN);
         let settings = Statement::new(SETTINGS).with(timeout.as_millis().to_string(), Type::TEXT);
-        let statements: Vec<_> = [Statement::new(BEGIN), settings].into_iter().chain(first).collect();
-        Ok(self.run_all(&statements).await?.split_off(2))
+        let (opening, first) = ([Statement::new(BEGIN), settings], first.into_iter().collect::<Vec<_>>());
+        // What looks at tables is prepared in the transaction: that waits for locks, and may take no longer than the rest.
+        let prepared = self.prepare(&opening).await?;
+        // The first is sent before the second is begun.
+        let (opened, answers) =
+            futures_util::future::join(self.answers(&opening, &prepared), self.run_all(&first)).await;
+        opened.and(answers)
     }
 
-    pub(super) async fn commit(&mut self) -> Result<(), PgError> {
-        self.connection().batch_execute("COMMIT").await?;
+    pub(super) async fn commit(&mut self) -> Result<(), Failure> {
+        self.in_time(self.connection().batch_execute("COMMIT")).await??;
         self.is_open = false;
         Ok(())
     }
 
-    pub(super) async fn roll_back(&mut self) -> Result<(), PgError> {
+    pub(super) async fn roll_back(&mut self) -> Result<(), Failure> {
         if self.is_open {
-            self.connection().batch_execute("ROLLBACK").await?;
+            self.in_time(self.connection().batch_execute("ROLLBACK")).await??;
             self.is_open = false;
         }
         Ok(())
@@ -124,25 +150,40 @@ impl Session {
         &self,
         statement: &'static str,
         params: &[Param<'_>],
-    ) -> Result<Vec<Row>, PgError> {
+    ) -> Result<Vec<Row>, Failure> {
         let text = self.statements.text(statement);
         if !self.prepares {
-            return self.connection().query_typed(&text, params).await;
+            return Ok(self.in_time(self.connection().query_typed(&text, params)).await??);
         }
         let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
-        let prepared = self.connection().prepare_typed_cached(&text, &types).await?;
+        let prepared = self.in_time(self.connection().prepare_typed_cached(&text, &types)).await??;
         let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
-        self.connection().query(&prepared, &values).await
+        Ok(self.in_time(self.connection().query(&prepared, &values)).await??)
     }
 
     /// Runs statements one after the other, without waiting for the answer of one before the next is sent.
-    pub(super) async fn run_all(&self, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, PgError> {
+    pub(super) async fn run_all(&self, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, Failure> {
+        let prepared = self.prepare(statements).await?;
+        self.answers(statements, &prepared).await
+    }
+
+    /// Statements as the server has them, where it keeps them.
+    async fn prepare(&self, statements: &[Statement<'_>]) -> Result<Vec<Prepared>, Failure> {
         let mut prepared = Vec::new();
         for statement in statements.iter().filter(|_| self.prepares) {
             let types: Vec<Type> = statement.values.iter().map(|(_, kind)| kind.clone()).collect();
             let text = self.statements.text(statement.text);
-            prepared.push(self.connection().prepare_typed_cached(&text, &types).await?);
+            prepared.push(self.in_time(self.connection().prepare_typed_cached(&text, &types)).await??);
         }
+        Ok(prepared)
+    }
+
+    /// Sends all statements, and hears what comes of each.
+    async fn answers(
+        &self,
+        statements: &[Statement<'_>],
+        prepared: &[Prepared],
+    ) -> Result<Vec<Vec<Row>>, Failure> {
         let answers = statements.iter().enumerate().map(|(place, statement)| {
             let prepared = prepared.get(place);
             async move {
@@ -157,13 +198,28 @@ impl Session {
                 }
             }
         });
-        // All of them, in order: after one that fails those that follow do too, and only the first says why.
-        futures_util::future::join_all(answers).await.into_iter().collect()
+        let mut answers: FuturesOrdered<_> = answers.collect();
+        let mut heard = Vec::with_capacity(statements.len());
+        // Each has its own time. All of them, in order: after one that fails those that follow do too, and only the first
+        // says why.
+        while let Some(answer) = self.in_time(answers.next()).await? {
+            heard.push(answer);
+        }
+        Ok(heard.into_iter().collect::<Result<_, _>>()?)
+    }
+
+    /// What the server answers, unless it stands still: then nothing more is to be had from this connection.
+    async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
+        let heard = tokio::time::timeout(self.limit, answer).await;
+        heard.map_err(|_| {
+            self.is_silent.store(true, Ordering::Relaxed);
+            Failure::Silent(self.limit)
+        })
     }
 
     /// Runs several statements as they are.
-    pub(super) async fn run(&self, statements: &str) -> Result<(), PgError> {
-        self.connection().batch_execute(statements).await
+    pub(super) async fn run(&self, statements: &str) -> Result<(), Failure> {
+        Ok(self.in_time(self.connection().batch_execute(statements)).await??)
     }
 
     /// Runs a statement that answers nothing; says how many rows it changed.
@@ -171,21 +227,21 @@ impl Session {
         &self,
         statement: &'static str,
         params: &[Param<'_>],
-    ) -> Result<u64, PgError> {
+    ) -> Result<u64, Failure> {
         let text = self.statements.text(statement);
         if !self.prepares {
-            return self.connection().execute_typed(&text, params).await;
+            return Ok(self.in_time(self.connection().execute_typed(&text, params)).await??);
         }
         let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
-        let prepared = self.connection().prepare_typed_cached(&text, &types).await?;
+        let prepared = self.in_time(self.connection().prepare_typed_cached(&text, &types)).await??;
         let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
-        self.connection().execute(&prepared, &values).await
+        Ok(self.in_time(self.connection().execute(&prepared, &values)).await??)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.is_open
+        if (self.is_open || *self.is_silent.get_mut())
             && let Some(connection) = self.connection.take()
         {
             // Out of the pool, and closed: the server rolls back.

@@ -7,14 +7,19 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Error as PgError};
+use tokio_postgres::{AsyncMessage, Client, Error as PgError, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{PostgresOptions, configure, tls};
 use super::call::Attempt;
-use super::failure::{Failure, SILENT, describe, to_error};
+use super::failure::{Failure, SILENT, said, to_error};
 use super::session::{self, Session, Statements};
 use crate::error::{Error, Result};
+
+/// What speaks to the server for a connection that is made beside those of calls.
+type Connection = tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 /// What background tasks need too.
 #[derive(Debug)]
@@ -64,7 +69,8 @@ impl Shared {
     pub(super) async fn session(&self) -> Result<Session, Failure> {
         let connection = self.pool.get().await.map_err(Failure::Pool)?;
         self.is_known.store(true, Ordering::Relaxed);
-        Ok(Session::new(connection, self.statements.clone(), self.options.prepares))
+        let Self { statements, options, .. } = self;
+        Ok(Session::new(connection, statements.clone(), options.prepares, options.statement_timeout))
     }
 
     /// A connection for what is no call. A server that is about to be there is waited for.
@@ -151,11 +157,7 @@ impl Shared {
     }
 
     async fn listen(&self) -> Result<()> {
-        let lost = |cause: PgError| Error::Database { problem: describe(&cause) };
-        let connecting = self.config.connect(tls(&self.config, &self.options)?);
-        let connected = tokio::time::timeout(connection_limit(&self.config), connecting).await;
-        let connected = connected.map_err(|_| Error::Database { problem: SILENT.to_owned() })?;
-        let (client, mut connection) = connected.map_err(lost)?;
+        let (client, mut connection) = self.connect().await?;
         let (sender, mut messages) = tokio::sync::mpsc::channel(1);
         let driver = tokio::spawn(async move {
             let mut stream = std::pin::pin!(futures_util::stream::poll_fn(move |context| {
@@ -168,7 +170,8 @@ impl Shared {
                 }
             }
         });
-        let listening = client.batch_execute(&format!("LISTEN {}", session::quoted(&self.channel))).await;
+        let listen = format!("LISTEN {}", session::quoted(&self.channel));
+        let listening = self.soon(client.batch_execute(&listen)).await;
         if listening.is_ok() {
             self.bell.send_modify(|count| *count += 1);
             while let Ok(Some(())) | Err(_) = tokio::time::timeout(LOOK_EVERY * 6, messages.recv()).await {
@@ -176,7 +179,20 @@ impl Shared {
             }
         }
         driver.abort();
-        listening.map_err(lost)
+        listening
+    }
+
+    /// A connection beside those of calls.
+    pub(super) async fn connect(&self) -> Result<(Client, Connection)> {
+        self.soon(self.config.connect(tls(&self.config, &self.options)?)).await
+    }
+
+    /// What is there as soon as a connection has to be.
+    async fn soon<T>(&self, answer: impl Future<Output = Result<T, PgError>>) -> Result<T> {
+        match tokio::time::timeout(connection_limit(&self.config), answer).await {
+            Ok(answer) => answer.map_err(|cause| said(&cause)),
+            Err(_) => Err(Error::Database { problem: SILENT.to_owned() }),
+        }
     }
 }
 
