@@ -50,6 +50,8 @@ pub(crate) enum Event {
     Error,
     /// A page has changed.
     Change,
+    /// The command for changes has printed a line.
+    Command,
     /// The configuration is read again.
     Reload,
     /// It was asked to stop, and finishes what is under way.

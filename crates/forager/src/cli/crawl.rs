@@ -170,7 +170,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) changes: Option<PathBuf>,
 
-    /// Run this command for each change that is found, with the line of JSON as its input
+    /// Run this command for each change that is found, with the line of JSON as its input. What it prints goes to
+    /// standard error
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_change: Option<String>,
 
@@ -240,7 +241,8 @@ pub(crate) struct WatchArgs {
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Run this command for each change that is found, with a line of JSON as its input
+    /// Run this command for each change that is found, with a line of JSON as its input. What it prints goes to
+    /// standard error
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_change: Option<String>,
 
