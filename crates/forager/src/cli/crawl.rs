@@ -189,7 +189,8 @@ pub(crate) struct RunArgs {
 /// What is written down of a crawl
 #[derive(Debug, Args)]
 pub(crate) struct FilesArgs {
-    /// Write a line of JSON for each page to this file, `-` for standard output
+    /// Write a line of JSON for each page to this file, `-` for standard output. The summary of `crawl` goes to standard
+    /// error then
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
