@@ -87,6 +87,9 @@ pub struct PageLine {
     /// Whether its host, or whoever has the robots.txt for it, answered 429 or 503.
     #[serde(skip)]
     pub is_rate_limited: bool,
+    /// How many tries failed in a row before this one, also of earlier crawls.
+    #[serde(skip)]
+    pub failures: u32,
     /// What became of it.
     pub outcome: Option<Outcome>,
     /// When it is due again.

@@ -385,6 +385,7 @@ fn begin(leased: &Leased, now: Timestamp) -> PageLine {
         collection: leased.collection.clone(),
         seed: leased.seed.clone(),
         depth: leased.depth,
+        failures: leased.failures,
         priority: f64::from(leased.priority.thousandths()) / 1000.0,
         ..PageLine::default()
     }

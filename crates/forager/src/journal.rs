@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::crawling::counts::is_failed;
-use crate::output::harmless;
+use crate::output::{harmless, sheet};
 use crate::progress;
 
 /// How what is told on standard error is written.
@@ -50,12 +50,16 @@ pub(crate) enum Event {
     Error,
     /// A page has changed.
     Change,
+    /// The command for changes has printed a line.
+    Command,
     /// The configuration is read again.
     Reload,
     /// It was asked to stop, and finishes what is under way.
     Draining,
     /// It was asked to stop at once.
     Stopping,
+    /// What came of it all, where standard output has something else.
+    Summary,
     /// The command is over.
     Ended,
 }
@@ -99,17 +103,33 @@ pub(crate) fn tell(level: Level, event: Event, message: &str, fields: &impl Seri
     if level == Level::Info && is_quiet() {
         return;
     }
-    let mut bytes = Vec::new();
     if is_json() {
-        let line = Line { ts: Timestamp::now(), level, event, message: &harmless(message), fields };
-        // All that is told here can be written as JSON: plain values with names.
-        let _ = serde_json::to_writer(&mut bytes, &line);
-        bytes.push(b'\n');
-    } else {
-        message.lines().for_each(|line| bytes.extend(format!("forager: {}\n", harmless(line)).bytes()));
+        return write_json(&Line { ts: Timestamp::now(), level, event, message: &harmless(message), fields });
     }
+    let lines = message.lines().map(|line| format!("forager: {}\n", harmless(line)));
+    write(&lines.collect::<Vec<_>>().concat());
+}
+
+fn write_json(line: &impl Serialize) {
+    // All that is told here can be written as JSON: plain values with names.
+    write(&(serde_json::to_string(line).unwrap_or_default() + "\n"));
+}
+
+fn write(lines: &str) {
     // If even that is closed, nobody is left to tell.
-    progress::aside(|| drop(io::stderr().write_all(&bytes)));
+    progress::aside(|| drop(io::stderr().write_all(lines.as_bytes())));
+}
+
+/// Tells what came of it all: as a thing that happened where all is JSON, or else as a line of JSON if that is wanted, or line
+/// by line for people.
+pub(crate) fn summary(thing: &impl Serialize, as_json: bool) -> anyhow::Result<()> {
+    match (is_json(), as_json) {
+        (true, _) => tell(Level::Info, Event::Summary, "", thing),
+        (false, false) => tell(Level::Info, Event::Summary, &sheet(thing)?.join("\n"), &json!({})),
+        (false, true) if is_quiet() => {}
+        (false, true) => write_json(thing),
+    }
+    Ok(())
 }
 
 /// Tells that a stop was asked for.

@@ -51,13 +51,7 @@ impl Output {
         if !self.is_for_people() {
             return self.row(thing);
         }
-        let mut fields = Vec::new();
-        collect_fields("", &serde_json::to_value(thing)?, &mut fields);
-        let width = fields.iter().map(|(name, _)| name.width()).max().unwrap_or_default();
-        for (name, value) in fields {
-            self.text(&format!("{name:width$}  {value}"))?;
-        }
-        Ok(())
+        sheet(thing)?.iter().try_for_each(|line| self.text(line))
     }
 
     /// Writes a line for people.
@@ -156,6 +150,14 @@ fn field<'a>(row: &'a Value, path: &str) -> Option<&'a Value> {
 
 fn title(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
+}
+
+/// A thing with all its fields, a line for each.
+pub(crate) fn sheet(thing: &impl Serialize) -> anyhow::Result<Vec<String>> {
+    let mut fields = Vec::new();
+    collect_fields("", &serde_json::to_value(thing)?, &mut fields);
+    let width = fields.iter().map(|(name, _)| name.width()).max().unwrap_or_default();
+    Ok(fields.into_iter().map(|(name, value)| format!("{name:width$}  {value}")).collect())
 }
 
 /// Every field of a thing, those of its fields included, with how it is shown.

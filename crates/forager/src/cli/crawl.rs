@@ -75,7 +75,7 @@ fn at_once(text: &str) -> Result<usize, String> {
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, or its database cannot be reached
+///    8  the queue cannot be had: another process has it, its folder cannot be written, or its database cannot be reached
 ///    9  every page to start from failed, and not each of them for good, so that no page was had
 ///   11  it was stopped
 ///   13  it was stopped at once
@@ -148,7 +148,7 @@ pub(crate) struct CrawlArgs {
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, or its database cannot be reached
+///    8  the queue cannot be had: another process has it, its folder cannot be written, or its database cannot be reached
 ///   11  it was stopped, and finished what was under way
 ///   13  it was stopped at once
 ///   17  a person has to look: what is left for --until-idle is at hosts that are blocked or at their limit, or the queue
@@ -170,7 +170,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) changes: Option<PathBuf>,
 
-    /// Run this command for each change that is found, with the line of JSON as its input
+    /// Run this command for each change that is found, with the line of JSON as its input. What it prints goes to
+    /// standard error
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_change: Option<String>,
 
@@ -188,7 +189,8 @@ pub(crate) struct RunArgs {
 /// What is written down of a crawl
 #[derive(Debug, Args)]
 pub(crate) struct FilesArgs {
-    /// Write a line of JSON for each page to this file, `-` for standard output
+    /// Write a line of JSON for each page to this file, `-` for standard output. The summary of `crawl` goes to standard
+    /// error then
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
@@ -214,7 +216,7 @@ pub(crate) struct FilesArgs {
 ///    2  a flag is wrong
 ///    3  the disk is full
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, or its database cannot be reached
+///    8  the queue cannot be had: another process has it, its folder cannot be written, or its database cannot be reached
 ///   11  it was stopped, and finished what was under way
 ///   13  it was stopped at once
 ///   17  the queue is damaged, so that a person has to look
@@ -240,7 +242,8 @@ pub(crate) struct WatchArgs {
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Run this command for each change that is found, with a line of JSON as its input
+    /// Run this command for each change that is found, with a line of JSON as its input. What it prints goes to
+    /// standard error
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_change: Option<String>,
 
@@ -269,7 +272,7 @@ pub(crate) struct WatchArgs {
 ///    1  something was
 ///    2  a flag is wrong
 ///    4  something else that was asked for, or the configuration, is wrong: trying again will not help
-///    8  the queue cannot be had: another process has it, or its database cannot be reached
+///    8  the queue cannot be had: another process has it, its folder cannot be written, or its database cannot be reached
 ///   17  the queue is damaged, so that a person has to look
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment, after_long_help = "Example:\n  $ forager audit --host www.example.org")]

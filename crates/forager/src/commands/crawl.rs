@@ -326,8 +326,8 @@ fn name(args: &CrawlArgs) -> anyhow::Result<String> {
 }
 
 fn print(args: &CrawlArgs, crawled: &Crawled) -> anyhow::Result<()> {
-    if args.files.out.as_deref() == Some(std::path::Path::new("-")) {
-        return Ok(()); // the lines are the output
+    if args.files.out.as_deref() == Some(Path::new("-")) {
+        return journal::summary(crawled, args.json); // the lines are the output
     }
     let mut output = Output::new(if args.json { Format::Jsonl } else { Format::Table }, &[]);
     output.sheet(crawled)?;

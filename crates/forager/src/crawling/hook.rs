@@ -1,6 +1,6 @@
 //! A command that is run for each change, one after another, beside the crawl.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -10,8 +10,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use forager_crawl::Stop;
+use serde_json::json;
 use tokio::sync::watch;
 
+use crate::journal::{self, Event, Level};
 use crate::output;
 use crate::words::counted;
 
@@ -22,6 +24,11 @@ const MOST_WAITING: usize = 1000;
 const LONGEST: Duration = Duration::from_mins(1);
 /// How often it is looked whether a command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The longest line of what it prints that is told whole, in bytes.
+const LONGEST_LINE: usize = 4096;
+/// How long is waited for what a command has printed that has ended. What it leaves running may print for ever.
+const FOR_THE_REST: Duration = Duration::from_secs(1);
 
 /// A command and the changes that wait for it.
 pub(super) struct Hook {
@@ -114,9 +121,11 @@ fn run(
     is_over: &AtomicBool,
 ) -> io::Result<Option<ExitStatus>> {
     // A group of its own: Ctrl-C is for the crawl, and whoever hangs is ended as a whole.
-    let mut child =
-        Command::new("sh").args(["-c", command]).stdin(Stdio::piped()).process_group(0).spawn()?;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).stdin(Stdio::piped()).process_group(0);
+    let mut child = redirect(&mut shell).spawn()?;
     let input = child.stdin.take();
+    let tellers = tell_output(&mut child);
     // From a thread of its own: a command that does not read would hold us up with it. One that has closed its
     // end does not want to know, which is its own business.
     let writer = std::thread::spawn(move || input.map(|mut input| input.write_all(&line)));
@@ -130,7 +139,55 @@ fn run(
     };
     // What a command leaves running may hold its input open; nobody waits for that.
     drop(writer);
+    let end = Instant::now();
+    while tellers.iter().any(|teller| !teller.is_finished()) && end.elapsed() < FOR_THE_REST {
+        std::thread::sleep(LOOK_EVERY);
+    }
     Ok(status)
+}
+
+/// What a command prints goes to standard error: our standard output is for what we have to say. Programs that read that
+/// have it line by line.
+fn redirect(shell: &mut Command) -> &mut Command {
+    if journal::is_json() {
+        shell.stdout(Stdio::piped()).stderr(Stdio::piped())
+    } else if journal::is_quiet() {
+        shell.stdout(Stdio::null())
+    } else {
+        shell.stdout(io::stderr())
+    }
+}
+
+/// Tells what a command prints, as far as it comes to us, for as long as it and what it leaves running do.
+fn tell_output(child: &mut Child) -> Vec<JoinHandle<()>> {
+    let output = child.stdout.take().map(|output| tell_lines(output, Level::Info, "stdout"));
+    let errors = child.stderr.take().map(|errors| tell_lines(errors, Level::Warn, "stderr"));
+    output.into_iter().chain(errors).collect()
+}
+
+fn tell_lines(from: impl Read + Send + 'static, level: Level, stream: &'static str) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut lines = BufReader::new(from);
+        // What cannot be read is at its end.
+        while let Ok(Some(line)) = next_line(&mut lines) {
+            journal::tell(level, Event::Command, &line, &json!({"stream": stream}));
+        }
+    })
+}
+
+/// The next line, if there is one; of a long one, its beginning.
+fn next_line(lines: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    if lines.by_ref().take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    let is_cut = line.len() > LONGEST_LINE && line.last() != Some(&b'\n');
+    if is_cut {
+        line.truncate(LONGEST_LINE);
+        lines.skip_until(b'\n')?;
+    }
+    let text = String::from_utf8_lossy(line.trim_ascii_end());
+    Ok(Some(if is_cut { format!("{text}[…]") } else { text.into_owned() }))
 }
 
 /// Ends a command with all that it has started.
@@ -174,6 +231,26 @@ mod tests {
         assert!(hook.left_out >= 2 * places - 1, "{}", hook.left_out);
         let (_keep, stop) = watch::channel(Stop::Now);
         assert_eq!(hook.finish(&stop).await, 3 * places);
+    }
+
+    #[test]
+    fn a_line_is_told_as_far_as_it_is_not_too_long() {
+        let long = |bytes: usize| "x".repeat(bytes);
+        let cut = long(LONGEST_LINE) + "[…]";
+        let table = [
+            (String::new(), vec![]),
+            ("one\n\ntwo".to_owned(), vec!["one".to_owned(), String::new(), "two".to_owned()]),
+            (long(LONGEST_LINE), vec![long(LONGEST_LINE)]),
+            (long(LONGEST_LINE) + "\nnext", vec![long(LONGEST_LINE), "next".to_owned()]),
+            (long(LONGEST_LINE + 1) + "\nnext\n", vec![cut.clone(), "next".to_owned()]),
+            (long(LONGEST_LINE + 1), vec![cut.clone()]),
+            (long(1 << 20), vec![cut]),
+        ];
+        for (text, want) in table {
+            let mut lines = text.as_bytes();
+            let told: Vec<String> = std::iter::from_fn(|| next_line(&mut lines).unwrap()).collect();
+            assert_eq!(told, want, "{text:.20}");
+        }
     }
 
     #[test]

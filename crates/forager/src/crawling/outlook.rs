@@ -1,8 +1,7 @@
 //! How long a crawl will take, and what keeps it from being faster.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,9 +26,6 @@ const SHORT: Duration = Duration::from_secs(1);
 /// From so many fetches on, what a host takes is known better than what is set for it.
 const ENOUGH: u64 = 4;
 
-/// How many pages of a host are kept in mind that are tried again.
-const MOST_AGAIN: usize = 100;
-
 /// How far apart the fetches from a host are.
 #[derive(Clone, Debug)]
 struct Gap {
@@ -38,41 +34,30 @@ struct Gap {
     seconds: f64,
     /// How many times between two fetches that is.
     count: u64,
-    /// Pages that failed and are tried again, by their hashes.
-    again: HashSet<u64>,
     /// Whether the last fetch failed, so that its host may be left alone for a while.
     has_failed: bool,
 }
 
 impl Gap {
-    fn new(at: Timestamp) -> Self {
-        Self { last: at, seconds: 0.0, count: 0, again: HashSet::new(), has_failed: false }
+    fn new(first: &PageLine) -> Self {
+        Self { last: first.at, seconds: 0.0, count: 0, has_failed: has_failed(first) }
     }
 
     /// A wait for another try, or for a host that failed, does not say how far apart its pages are.
     fn note(&mut self, page: &PageLine) {
-        let is_again = self.again.remove(&hash(&page.url));
-        if !is_again && !self.has_failed {
+        if page.failures == 0 && !self.has_failed {
             // Answers do not come in the order of requests.
             self.seconds += page.at.duration_since(self.last).as_secs_f64().max(0.0);
             self.count += 1;
         }
         self.last = self.last.max(page.at);
-        self.note_failure(page);
-    }
-
-    fn note_failure(&mut self, page: &PageLine) {
-        self.has_failed = is_failed(page) && page.outcome == Some(Outcome::Again);
-        if self.has_failed && self.again.len() < MOST_AGAIN {
-            self.again.insert(hash(&page.url));
-        }
+        self.has_failed = has_failed(page);
     }
 }
 
-fn hash(url: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    url.hash(&mut hasher);
-    hasher.finish()
+/// Whether a fetch failed and is tried again.
+fn has_failed(page: &PageLine) -> bool {
+    is_failed(page) && page.outcome == Some(Outcome::Again)
 }
 
 /// How far apart the fetches from each host are, as it was seen.
@@ -87,9 +72,7 @@ impl Gaps {
         match self.0.get_mut(url.host_key()) {
             Some(gap) => gap.note(page),
             None if !is_full => {
-                let mut gap = Gap::new(page.at);
-                gap.note_failure(page);
-                self.0.insert(url.host_key().to_owned(), gap);
+                self.0.insert(url.host_key().to_owned(), Gap::new(page));
             }
             None => {}
         }
@@ -133,8 +116,10 @@ struct Left {
     queued: u64,
     /// Seconds between two fetches.
     gap: f64,
-    /// Seconds before the first, and why.
-    closed: Option<(f64, String)>,
+    /// Seconds before the first.
+    first: f64,
+    /// Why that is, if it is not the usual wait between two.
+    closed: Option<String>,
     /// Whether its robots.txt asks for a long wait.
     is_slow: bool,
 }
@@ -142,17 +127,15 @@ struct Left {
 impl Left {
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     fn seconds(&self) -> f64 {
-        self.closed.as_ref().map_or(0.0, |(seconds, _)| *seconds) + self.queued as f64 * self.gap
+        self.first + self.queued.saturating_sub(1) as f64 * self.gap
     }
 
     fn why(&self) -> String {
-        let Self { queued, gap, closed, is_slow, .. } = self;
+        let Self { queued, gap, first, closed, is_slow, .. } = self;
         let why = if *is_slow { " as its robots.txt asks: a slow host" } else { "" };
         let pages = format!("{}, one in {gap:.1}s{why}", counted(*queued, "page", "pages"));
         match closed {
-            Some((seconds, why)) if *seconds > self.seconds() / 2.0 => {
-                format!(": {why}, then {pages}")
-            }
+            Some(why) if *first > self.seconds() / 2.0 => format!(": {why}, then {pages}"),
             _ => format!(": {pages}"),
         }
     }
@@ -225,15 +208,21 @@ impl Outlook {
         let least = host.crawl_delay.map_or(least, |theirs| theirs.as_secs_f64().max(least));
         let gap = gaps.mean(&host.host).unwrap_or(usual).max(least);
         let seconds = |at: Moment| at.timestamp().duration_since(now).as_secs_f64().max(0.0);
-        // A host that has enough under way opens with the next answer, and not when somebody would give up waiting for it.
-        let gate = host.gate.filter(|gate| *gate != Gate::InFlight);
-        let gate = host.opens.zip(gate).map(|(opens, gate)| {
-            (seconds(opens), format!("closed for {} ({gate})", in_time(seconds(opens))))
-        });
+        let gate = match (host.gate, host.opens.map(seconds)) {
+            // A host that has enough under way opens with the next answer, and not when somebody would give up waiting for it;
+            // what is left then of the wait after that request is not known.
+            (Some(Gate::InFlight), _) => Some((gap, None)),
+            (Some(Gate::Delay), Some(seconds)) => Some((seconds, None)),
+            (Some(gate), Some(seconds)) => {
+                Some((seconds, Some(format!("closed for {} ({gate})", in_time(seconds)))))
+            }
+            (_, None) | (None, _) => None,
+        };
         let due = not_before
-            .map(|until| (seconds(until), format!("nothing is due for {}", in_time(seconds(until)))));
-        let closed = gate.into_iter().chain(due).max_by(|one, other| one.0.total_cmp(&other.0));
-        Left { gap, closed, queued: host.queued, is_slow: host.is_slow, host: host.host }
+            .map(|until| (seconds(until), Some(format!("nothing is due for {}", in_time(seconds(until))))));
+        let waits = gate.into_iter().chain(due).max_by(|one, other| one.0.total_cmp(&other.0));
+        let (first, closed) = waits.unwrap_or_default();
+        Left { gap, first, closed, queued: host.queued, is_slow: host.is_slow, host: host.host }
     }
 
     /// When limits end it, whatever is left then.
@@ -270,9 +259,9 @@ mod tests {
     use super::*;
 
     fn left(host: &str, queued: u64, gap: f64, closed: Option<f64>) -> Left {
-        let closed = closed
-            .map(|seconds| (seconds, format!("closed for {} (back-off after failures)", in_time(seconds))));
-        Left { host: host.to_owned(), queued, gap, closed, is_slow: gap > 60.0 }
+        let why = |seconds| format!("closed for {} (back-off after failures)", in_time(seconds));
+        let first = closed.unwrap_or_default();
+        Left { host: host.to_owned(), queued, gap, first, closed: closed.map(why), is_slow: gap > 60.0 }
     }
 
     /// Hosts and limits, and how long that takes for which reason.
@@ -284,22 +273,29 @@ mod tests {
         let (many, slow) = (left("many.test", 100, 3.5, None), left("slow.test", 10, 60.0, None));
         let closed = left("closed.test", 1, 2.0, Some(900.0));
         let crawl = left("crawl.test", 10, 90.0, None);
-        let table: [Case<'_>; 7] = [
+        let last = Left { first: 95.0, ..left("last.test", 1, 100.0, None) };
+        let table: [Case<'_>; 8] = [
             ("nothing left", &[], vec![limit(5.0)], None),
-            ("one host", &[&many], vec![], Some((350.0, "many.test: 100 pages, one in 3.5s"))),
-            ("a slow one", &[&many, &slow], vec![], Some((600.0, "slow.test: 10 pages, one in 60.0s"))),
+            ("one host", &[&many], vec![], Some((346.5, "many.test: 100 pages, one in 3.5s"))),
+            (
+                "the last page of one, as soon as its wait is over",
+                &[&last],
+                vec![],
+                Some((95.0, "last.test: 1 page, one in 100.0s as its robots.txt asks: a slow host")),
+            ),
+            ("a slow one", &[&many, &slow], vec![], Some((540.0, "slow.test: 10 pages, one in 60.0s"))),
             (
                 "one that asks for long waits",
                 &[&many, &crawl],
                 vec![],
-                Some((900.0, "crawl.test: 10 pages, one in 90.0s as its robots.txt asks: a slow host")),
+                Some((810.0, "crawl.test: 10 pages, one in 90.0s as its robots.txt asks: a slow host")),
             ),
             (
                 "one that is closed",
                 &[&many, &closed],
                 vec![],
                 Some((
-                    902.0,
+                    900.0,
                     "closed.test: closed for 15m 0s (back-off after failures), then 1 page, one in 2.0s",
                 )),
             ),
@@ -308,7 +304,7 @@ mod tests {
                 "a limit that is far off",
                 &[&many],
                 vec![limit(7000.0)],
-                Some((350.0, "many.test: 100 pages, one in 3.5s")),
+                Some((346.5, "many.test: 100 pages, one in 3.5s")),
             ),
         ];
         for (name, hosts, limits, want) in table {
@@ -340,31 +336,34 @@ mod tests {
         assert_eq!(gaps.mean("a.test"), Some(7.5));
         assert_eq!(gaps.mean("b.test"), None);
     }
-    /// A page that fails four times in ten minutes, among others that are fetched every second.
+    /// Pages that fail and are tried again, among others that are fetched every second.
     #[test]
     fn waits_for_another_try_are_no_gaps() {
-        let mut gaps = Gaps::default();
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let mut note = |second: i64, path: &str, status: u16, outcome| {
-            let (url, at) =
-                (format!("http://a.test/{path}"), start + jiff::SignedDuration::from_secs(second));
-            gaps.note(&PageLine {
-                url,
-                at,
-                status: Some(status),
-                outcome: Some(outcome),
-                ..PageLine::default()
-            });
+        let page = |second: i64, status: u16, failures| PageLine {
+            url: "http://a.test/".to_owned(),
+            at: start + jiff::SignedDuration::from_secs(second),
+            status: Some(status),
+            failures,
+            outcome: Some(if status == 200 { Outcome::Done } else { Outcome::Again }),
+            ..PageLine::default()
         };
-        note(0, "bad", 503, Outcome::Again);
-        for second in 60..70 {
-            note(second, &second.to_string(), 200, Outcome::Done);
+        let others = |from: i64| (from..from + 10).map(move |second| page(second, 200, 0));
+        let failing = [page(180, 503, 1), page(360, 503, 2), page(600, 503, 3)];
+        let after = [page(601, 200, 0), page(602, 200, 0)];
+        let table: [(&str, Vec<PageLine>); 2] = [
+            (
+                "from the first try on",
+                [page(0, 503, 0)].into_iter().chain(others(60)).chain(failing).chain(after).collect(),
+            ),
+            ("since an earlier crawl", others(0).chain([page(180, 200, 1), page(400, 200, 1)]).collect()),
+        ];
+        for (name, pages) in table {
+            let mut gaps = Gaps::default();
+            for page in &pages {
+                gaps.note(page);
+            }
+            assert_eq!(gaps.mean("a.test"), Some(1.0), "{name}");
         }
-        for second in [180, 360, 600] {
-            note(second, "bad", 503, Outcome::Again);
-        }
-        note(601, "good", 200, Outcome::Done);
-        note(602, "better", 200, Outcome::Done);
-        assert_eq!(gaps.mean("a.test"), Some(1.0));
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common;
 use crate::web::{CONTACT, Field, Started, page, wait_until};
 use forager_site::{Answer, Asked, Host, Site};
 use jiff::Timestamp;
@@ -148,4 +149,52 @@ fn a_crawl_tells_how_it_failed() {
     let command = ["crawl", &field.url(HOST, "/"), "--log", "json", "--quiet"];
     assert_eq!(Started::telling(&mut field.queue.command(&command), &file).end().status, 0);
     assert_eq!(told(&file), Vec::<Value>::new());
+}
+
+/// What the command leaves running holds its output open, and prints nothing.
+const HOOK: &str = "echo said; printf '%05000d\\n' 0; echo complained >&2; sleep 600 & echo $! >> running";
+
+/// Lets a page change twice that is watched with a command for changes. Returns what was printed.
+fn watched_with_hook(more: &[&str], file: &str) -> (common::Ran, String) {
+    let (version, field) = changing();
+    let (file, seed) = (field.file(file), field.url(HOST, "/"));
+    let command = [&["watch", &seed, "--every", "1s", "--json", "--on-change", HOOK], more].concat();
+    let watching = Started::telling(&mut field.queue.command(&command), &file);
+    let running = || std::fs::read_to_string(field.file("running")).unwrap_or_default();
+    field.wait_for(HOST, 1);
+    for number in 1..=2 {
+        version.store(number, Ordering::SeqCst);
+        wait_until("the command to be run", || running().lines().count() == number);
+    }
+    watching.signal("INT");
+    let ran = watching.end();
+    let ended = std::process::Command::new("kill").args(running().lines()).status();
+    assert!(ended.unwrap().success());
+    assert_eq!(ran.rows().len(), 2, "nothing but the changes: {ran:?}");
+    (ran, std::fs::read_to_string(file).unwrap())
+}
+
+#[test]
+fn what_a_command_for_changes_prints_is_told_on_standard_error() {
+    let (ran, text) = watched_with_hook(&[], "told");
+    assert_eq!((ran.status, text.matches("\nsaid\n").count()), (11, 2), "{text}");
+    assert_eq!(text.matches("\ncomplained\n").count(), 2, "{text}");
+    let (_, text) = watched_with_hook(&["--quiet"], "told");
+    assert_eq!(text, "complained\n".repeat(2));
+}
+
+#[test]
+fn what_a_command_for_changes_prints_is_json_for_programs() {
+    let (_, text) = watched_with_hook(&["--log", "json"], "told.jsonl");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let printed = of(&lines, "command");
+    let count = |level: &str, stream: &str, text: &str| {
+        let is_it =
+            |line: &&&Value| line["level"] == level && line["stream"] == stream && line["message"] == text;
+        printed.iter().filter(is_it).count()
+    };
+    assert_eq!(printed.len(), 6, "{text}");
+    assert_eq!(count("info", "stdout", "said"), 2, "{text}");
+    assert_eq!(count("info", "stdout", &("0".repeat(4096) + "[…]")), 2, "{text}");
+    assert_eq!(count("warn", "stderr", "complained"), 2, "{text}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::{Ran, forager};
 use crate::web::{ANOTHER_WISH, Field, Started, page, plain_host, wait_until};
 use forager_site::{Answer, Host, Site};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const HOST: &str = "a.test";
 
@@ -442,4 +442,26 @@ fn a_second_crawl_of_one_folder_is_told_who_has_it_and_can_wait() {
     assert_eq!(first.end().status, 13);
     assert_eq!(second.end().good_rows()[0]["fetched"], Value::from(2));
     assert_eq!(field.run(&["audit"]).status, 0);
+}
+
+#[test]
+fn the_summary_goes_to_standard_error_where_the_pages_have_standard_output() {
+    let table: [(&[&str], &str); 4] = [
+        (&[], "forager: fetched       2\n"),
+        (&["--json"], "\n{\"job\":"),
+        (&["--log", "json"], "\"event\":\"summary\",\"job\":"),
+        (&["--json", "--quiet"], ""),
+    ];
+    for (more, want) in table {
+        let field = Field::new(Site::new().host(plain_host(HOST, 1)));
+        let ran = field.run(&[&["crawl", &field.url(HOST, "/"), "--out", "-"], more].concat());
+        let rows = ran.rows();
+        assert!(rows.len() == 2 && rows.iter().all(|row| row["url"].is_string()), "{more:?}: {ran:?}");
+        assert_eq!(ran.stderr.is_empty(), want.is_empty(), "{more:?}: {ran:?}");
+        assert!(ran.stderr.contains(want), "{more:?}: {ran:?}");
+        for line in ran.stderr.lines().filter(|line| line.starts_with('{') && line.contains("\"end\":")) {
+            let summary: Value = serde_json::from_str(line).unwrap();
+            assert_eq!((&summary["end"], &summary["fetched"]), (&json!("done"), &json!(2)), "{more:?}");
+        }
+    }
 }

@@ -101,6 +101,9 @@ fn check_outcomes(world: &World, recorder: &Recorder) {
         let line = last[page];
         assert_eq!((line.outcome, line.status), (Some(outcome), status), "{page}");
     }
+    let tries = recorder.lines.iter().filter(|line| world.short(&line.url) == "flaky.demo/down");
+    let failures: Vec<u32> = tries.map(|line| line.failures).collect();
+    assert_eq!(failures, (0..=world.settings.retry.failed).collect::<Vec<_>>(), "before each try");
     let forbidden = recorder.lines.iter().filter(|line| line.not_fetched == Some(NotFetched::Robots)).count();
     assert_eq!(forbidden, 10, "the cart, the log-in, the search, the plan, and six tables of raw data");
 }
