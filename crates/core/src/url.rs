@@ -317,6 +317,19 @@ impl Identity {
         self.0.scheme()
     }
 
+    /// What the page is known by if it is known by the other scheme. A port that is written stays.
+    ///
+    /// ```
+    /// # use forager_core::url::Identity;
+    /// let identity = Identity::parse("HTTP://Example.org:80/a")?;
+    /// assert_eq!(identity.by_other_scheme(), "https://example.org/a");
+    /// # Ok::<(), forager_core::url::UrlError>(())
+    /// ```
+    pub fn by_other_scheme(&self) -> String {
+        let other = if self.scheme() == "https" { "http" } else { "https" };
+        format!("{other}://{}", self.without_scheme())
+    }
+
     /// The host, without its port.
     pub fn host(&self) -> &str {
         self.0.host()

@@ -1,6 +1,7 @@
 //! The loop that ties it all together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forager_core::time::Interval;
 use forager_fetch::http::{Http, HttpConfig};
@@ -25,6 +26,10 @@ use crate::visit::{Turn, Visited, Visitor};
 /// How many pages are handed in together at most. A call of the queue costs as much as a few pages, whether it is for one or
 /// for many; but while many are handed in, the hosts of all that is over have nothing to do.
 const AT_A_TIME: usize = 32;
+
+/// How long a crawl that is to stop at once waits for a queue that does not answer. What it could not hand in is the queue's
+/// again when its time is over.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What to crawl.
 #[derive(Clone, Debug, Default)]
@@ -170,7 +175,11 @@ impl Shift {
 
     /// Crawls, and leaves nothing behind.
     async fn crawl(mut self, stop: &mut watch::Receiver<Stop>, watcher: &mut dyn Watcher) -> Result<Ended> {
-        let ended = self.go_on(stop, watcher).await;
+        let forced = out_of_grace(stop.clone());
+        let ended = tokio::select! {
+            ended = self.go_on(stop, watcher) => ended,
+            () = forced => Ok(Ended::Stopped(Stop::Now)),
+        };
         // A turn that has told what came of it may still hold on to the queue, which its owner wants to close now.
         self.visits.shutdown().await;
         ended
@@ -392,6 +401,14 @@ impl Shift {
         held.extend(self.lists.clear());
         self.give_back(&held).await
     }
+}
+
+/// Waits until it was asked to stop at once, and the queue had time for what is left to say.
+async fn out_of_grace(mut stop: watch::Receiver<Stop>) {
+    if stop.wait_for(|asked| *asked == Stop::Now).await.is_err() {
+        std::future::pending::<()>().await; // nobody can ask any more
+    }
+    tokio::time::sleep(GRACE).await;
 }
 
 /// Tells of requests for robots.txt.

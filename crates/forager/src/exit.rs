@@ -106,6 +106,32 @@ impl fmt::Display for NotBegun {
 
 impl Error for NotBegun {}
 
+/// It was asked to stop while it waited for an answer of its queue.
+#[derive(Debug)]
+pub(crate) struct Unanswered;
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stopped while it waited for the queue to answer")
+    }
+}
+
+impl Error for Unanswered {}
+
+/// It was asked to stop at once, and left while its queue did not answer.
+#[derive(Debug)]
+pub(crate) struct Left;
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "stopped at once, while the queue did not answer; it has what was under way again a little later",
+        )
+    }
+}
+
+impl Error for Left {}
+
 /// An error of writing what a crawl has to tell: a reader that goes away stops it, as a signal does.
 pub(crate) fn stopped_by(error: anyhow::Error) -> anyhow::Error {
     if is_closed_pipe(&error) { Deserted.into() } else { error }
@@ -113,7 +139,7 @@ pub(crate) fn stopped_by(error: anyhow::Error) -> anyhow::Error {
 
 /// The exit status of a command that failed: 3 if the disk is full, 8 if the queue cannot be had, 17 if it is damaged, 9
 /// if a page cannot be had, 18 if its host is asked too often, 11 if nobody reads the output of a crawl any more or
-/// it was stopped before it began, 4 if what was asked for is wrong.
+/// it was stopped before it began, 13 if it was stopped at once while its queue did not answer, 4 if what was asked for is wrong.
 pub(crate) fn status_of_failure(error: &anyhow::Error) -> u8 {
     let is_full = error.chain().any(|cause| cause.to_string().contains("No space left on device"));
     match error.chain().find_map(status_of_cause) {
@@ -129,8 +155,11 @@ fn status_of_cause(cause: &(dyn Error + 'static)) -> Option<u8> {
         let outcome = if page.is_rate_limited { Outcome::RateLimited } else { Outcome::Failed };
         return Some(outcome.status());
     }
-    if cause.is::<Deserted>() || cause.is::<NotBegun>() {
+    if cause.is::<Deserted>() || cause.is::<NotBegun>() || cause.is::<Unanswered>() {
         return Some(Outcome::Interrupted.status());
+    }
+    if cause.is::<Left>() {
+        return Some(Outcome::Forced.status());
     }
     if let Some(forager_server::Error::Stopped(_)) = cause.downcast_ref() {
         return Some(NO_QUEUE);

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use crate::cli::{QueueNow, QueuePlace, StoreArgs};
 use crate::config::{self, Config};
-use crate::exit::NotBegun;
+use crate::exit::{NotBegun, Unanswered};
 use crate::{output, runtime};
 pub(crate) use place::{Database, Place};
 
@@ -304,9 +304,26 @@ pub(crate) fn not_of_input(error: Error) -> anyhow::Error {
     }
 }
 
-/// The answer to a call.
+/// The answer to a call. Where Ctrl-C is to end waiting, it ends the wait for one that does not come.
 pub(crate) fn ask<T>(call: impl Future<Output = forager_frontier::Result<T>>) -> anyhow::Result<T> {
-    Ok(runtime::wait(call)??)
+    let stopped = async {
+        runtime::stop_asked().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    runtime::wait(async {
+        tokio::select! {
+            answer = call => Ok(answer?),
+            () = stopped => Err(Unanswered.into()),
+        }
+    })?
+}
+
+/// How long an answer that is on its way may take when Ctrl-C was pressed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Whether a call failed only because whoever waited for its answer pressed Ctrl-C.
+pub(crate) fn is_stopped(error: &anyhow::Error) -> bool {
+    error.is::<Unanswered>() || error.is::<NotBegun>()
 }
 
 /// Waits for the answer to a call, without a clock or a reactor: the embedded store needs neither.

@@ -30,10 +30,28 @@ const ORDERS: [Order; 3] = [Order::Hierarchy, Order::Fifo, Order::Linked];
 /// A page, by host and path.
 type At = (usize, usize);
 
+/// How many ways there are to write a page on which something was found.
+const SPELLINGS: usize = 8;
+
+/// A page as somebody writes it; the last ones are at other ports, and so are other pages.
+fn spelled((host, path): At, way: usize) -> String {
+    let (host, path) = (HOSTS[host], PATHS[path]);
+    match way {
+        0 => format!("http://{host}{path}"),
+        1 => format!("{host}{path}"),
+        2 => format!("//{host}{path}"),
+        3 => format!("HTTP://{}:80{path}#top", host.to_uppercase()),
+        4 => format!("http://{host}:443{path}"),
+        5 => format!("{host}:8080{path}"),
+        6 => format!("https://{host}:80{path}"),
+        _ => format!("https://{host}{path}"),
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
-    /// A page is found: in which way, and on which page.
-    Find(At, usize, Option<At>),
+    /// A page is found: in which way, and on which page, written in which way.
+    Find(At, usize, Option<(At, usize)>),
     /// The next page is fetched, with this status.
     Fetch(u16),
     /// The next page is taken, and stays so.
@@ -46,7 +64,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let page = || (0..HOSTS.len(), 0..PATHS.len());
     // Many of them the homepage, which is known from the start.
     let source = prop_oneof![1 => Just((0, 0)), 2 => page()];
-    let source = prop::option::weighted(0.8, source);
+    // Half of them as they are known.
+    let spelling = prop_oneof![Just(SPELLINGS), 0..SPELLINGS];
+    let source = prop::option::weighted(0.8, (source, spelling));
     let step = prop_oneof![
         8 => (page(), 0..WAYS.len(), source).prop_map(|(page, way, source)| Step::Find(page, way, source)),
         2 => prop::sample::select(vec![200, 200, 404, 503]).prop_map(Step::Fetch),
@@ -158,12 +178,12 @@ impl Both {
         leased.pop().flatten().zip(leased.pop().flatten()).map(|(sql, rust)| (rust, sql))
     }
 
-    async fn find(&mut self, page: At, way: usize, source: Option<At>) {
+    async fn find(&mut self, page: At, way: usize, source: Option<(At, usize)>) {
         for beside in [&mut self.rust, &mut self.sql] {
             beside.now += SignedDuration::from_secs(1);
         }
         self.set_clock().await;
-        let written = source.map(url);
+        let written = source.map(|(page, spelling)| spelled(page, spelling));
         self.sql.offer(&self.job, HOSTS[page.0], PATHS[page.1], (WAYS[way], written.as_deref())).await;
         let way = WAYS[way];
         let how = match way {
@@ -180,13 +200,8 @@ impl Both {
             seeds.rows().seeds.iter().any(|row| row.seed.url == seed && row.seed.profiles.contains(&self.job))
         };
         let seed = if has(nearest(page)) { nearest(page) } else { HOME };
-        let page = Page {
-            collection: self.job.clone(),
-            source: source.map(url),
-            seed: Some(seed.into()),
-            depth: 0,
-            links,
-        };
+        let page =
+            Page { collection: self.job.clone(), source: written, seed: Some(seed.into()), depth: 0, links };
         let found = self.rust.store.discover(&[page], self.rust.now).await.unwrap();
         assert_ne!(found[0].action, Action::Invalid);
     }
@@ -431,4 +446,37 @@ async fn who_came_first_goes_first_whoever_found_it() {
         beside.is_sound().await;
         assert_eq!(beside.store.check().await.unwrap().findings, []);
     }
+}
+
+/// Where a job has a page by both schemes, a link is taken to stand on the one that is written.
+#[tokio::test]
+async fn a_source_that_is_there_by_both_schemes_is_the_one_that_is_written() {
+    let beside = Beside::with_job(Order::Hierarchy).await;
+    let both = vec![link("https://acme.example/a"), link("http://acme.example/a")];
+    let page = Page { collection: "acme".into(), source: Some(HOME.into()), links: both, ..Page::default() };
+    beside.store.discover(&[page], beside.now).await.unwrap();
+    for (number, (written, known)) in [
+        ("https://acme.example/a", "https://acme.example/a"),
+        ("http://acme.example/a", "http://acme.example/a"),
+        ("acme.example/a", "http://acme.example/a"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = format!("/sql/{number}");
+        beside.add("acme", "acme.example", &path, ("link", Some(written))).await;
+        let url = format!("https://acme.example/rust/{number}");
+        let page = Page {
+            collection: "acme".into(),
+            source: Some(written.into()),
+            links: vec![link(&url)],
+            ..Page::default()
+        };
+        beside.store.discover(&[page], beside.now).await.unwrap();
+        let sources = format!(
+            "FROM entries e JOIN entries s ON s.id = e.source WHERE e.url LIKE '%/{number}' ORDER BY e.url"
+        );
+        assert_eq!(beside.told("s.url", &sources).await, [known; 2], "{written}");
+    }
+    beside.is_sound().await;
 }

@@ -33,6 +33,7 @@ pub(super) fn run(args: &EventsArgs) -> anyhow::Result<Outcome> {
                     output::complain(format_args!("waiting for the queue: {error}"));
                 }
             }
+            Err(error) if store::is_stopped(&error) => return Ok(Outcome::Complete),
             other => {
                 other?;
                 has_told = false;

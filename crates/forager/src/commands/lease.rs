@@ -117,10 +117,14 @@ fn give_back(
 fn wait(args: &LeaseArgs, clock: Clock) -> anyhow::Result<LeaseAnswer> {
     let mut pauses = Pauses::new()?;
     let timeout = args.timeout.map(|timeout| Duration::from_secs_f64(timeout.as_secs_f64()));
+    let mut last = None;
     loop {
         let now = clock.now()?;
         let left = timeout.map_or(Duration::MAX, |timeout| timeout.saturating_sub(clock.began.elapsed()));
-        let asked = ask(args, now);
+        let asked = match (ask(args, now), last) {
+            (Err(error), Some(last)) if store::is_stopped(&error) => return Ok(last),
+            (asked, _) => asked,
+        };
         let wait = match &asked {
             // Opening has waited for a while already.
             Err(error) if store::is_locked(error) => store::TRY_EVERY,
@@ -135,6 +139,7 @@ fn wait(args: &LeaseArgs, clock: Clock) -> anyhow::Result<LeaseAnswer> {
         if left.is_zero() || !pauses.sleep(wait.min(left).min(NAP)) {
             return asked;
         }
+        last = asked.ok();
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::exit::Left;
 use crate::runtime;
 
 /// What people ask of a process while it works.
@@ -127,8 +128,19 @@ fn listen(
     }))
 }
 
+/// How long whoever is to stop at once may take. A queue that does not answer keeps nobody for longer.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Waits until people want it to stop at once, and longer than that may take.
+async fn out_of_grace(mut stop: watch::Receiver<Stop>) {
+    if stop.wait_for(|asked| *asked == Stop::Now).await.is_err() {
+        std::future::pending::<()>().await; // nobody listens any more
+    }
+    tokio::time::sleep(GRACE).await;
+}
+
 /// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once, unless it comes
-/// together with the first. `on_stop` is told of it first.
+/// together with the first. `on_stop` is told of it first. What does not stop at once when it should is left.
 pub(crate) fn with_signals<T>(
     on_stop: fn(Stop),
     work: impl AsyncFnOnce(Signals) -> anyhow::Result<T>,
@@ -148,7 +160,11 @@ pub(crate) fn with_signals<T>(
             std::future::pending::<()>().await;
             drop(leave);
         });
-        let done = work(Signals { stop, reload, deserted }).await;
+        let forced = out_of_grace(stop.clone());
+        let done = tokio::select! {
+            done = work(Signals { stop, reload, deserted }) => done,
+            () = forced => Err(Left.into()),
+        };
         listening.abort();
         reading.abort();
         done

@@ -1,14 +1,17 @@
-//! A server whose database goes away: it still ends in time, and says what became of what it was asked.
+//! A server whose database goes away: it still ends in time, and says what became of what it was asked. So do crawls.
 
 use crate::common;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::database_crawl::field_at;
 use crate::server::Schema;
 use crate::serving::{Serving, all_urls, found, free_port, get, info, one_of_each, page, put};
+use crate::web::{ANOTHER_WISH, Started, plain_host, wait_until};
 use forager_server::proto::DiscoveredBatch;
 use forager_server::proto::ack_message::Status;
 use forager_server::proto::url_frontier_client::UrlFrontierClient;
+use forager_site::Site;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -69,6 +72,73 @@ fn port_of(url: &str) -> u16 {
     rest.split('/').next().unwrap().parse().unwrap()
 }
 
+/// The address of a queue by another way.
+fn by_road(url: &str, road: &Road) -> String {
+    url.replacen(&format!(":{}/", port_of(url)), &format!(":{}/", road.port), 1)
+}
+
+/// Whoever wants it to stop at once need not wait for the database, and loses nothing.
+#[test]
+fn a_second_wish_to_stop_ends_a_crawl_whose_database_is_away() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for way in [Way::Cut, Way::Silent] {
+        let schema = Schema::new();
+        let road = runtime.block_on(Road::to(port_of(&schema.url())));
+        let url = by_road(&schema.url(), &road);
+        let site = ["crawl.test", "run.test", "watch.test"]
+            .into_iter()
+            .fold(Site::new(), |site, name| site.host(plain_host(name, 400)));
+        let field = field_at(site, &url, "");
+        schema.good(&["collection", "add", "plan"]);
+        schema.good(&["profile", "add", "wide", "--collection", "plan", "--depth", "2"]);
+        schema.good(&["seed", "add", &field.url("run.test", "/"), "--profile", "wide"]);
+        let watched = field.url("watch.test", "/");
+        let pages = ["--every", "1s", "--allow-private", "--json"];
+        let commands = [
+            Started::new(&mut field.crawl_command("crawl.test", &[])),
+            Started::new(&mut field.queue.command(&["run", "--collection", "plan"])),
+            Started::new(&mut field.queue.command(&[&["watch", &watched], &pages[..]].concat())),
+        ];
+        field.wait_for("crawl.test", 5);
+        field.wait_for("run.test", 5);
+        field.wait_for("watch.test", 1);
+        road.way.send_replace(way);
+        for command in &commands {
+            command.signal("INT");
+        }
+        std::thread::sleep(ANOTHER_WISH);
+        for command in &commands {
+            command.signal("TERM");
+        }
+        for (place, command) in commands.into_iter().enumerate() {
+            let ran = command.end();
+            // What waits for its next page may be through at the first wish.
+            assert!(ran.status == 13 || (place == 2 && ran.status == 11), "{way:?}: {ran:?}");
+        }
+        let checked = common::run_command(&mut schema.command(&["db", "check"]), "");
+        assert_eq!(checked.status, 0, "{way:?}: {checked:?}");
+    }
+}
+
+#[test]
+fn who_follows_events_is_through_when_the_database_is_away() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for way in [Way::Cut, Way::Silent] {
+        let schema = Schema::new();
+        let road = runtime.block_on(Road::to(port_of(&schema.url())));
+        let name = format!("follows_{}", schema.name);
+        let url = format!("{}&application_name={name}", by_road(&schema.url(), &road));
+        let follows = Started::new(schema.command(&["events", "--follow"]).env("DATABASE_URL", url));
+        let here = format!("SELECT pid FROM pg_stat_activity WHERE application_name = '{name}'");
+        wait_until("somebody to follow", || !schema.sql(&here).is_empty());
+        road.way.send_replace(way);
+        std::thread::sleep(ANOTHER_WISH); // most likely it asks meanwhile
+        follows.signal("INT");
+        let ran = follows.end();
+        assert_eq!(ran.status, 0, "{way:?}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_server_whose_database_is_away_ends_in_time_and_says_so() {
     // Outside of the runtime, for it has one of its own.
@@ -87,7 +157,7 @@ fn a_server_whose_database_is_away_ends_in_time_and_says_so() {
 async fn end_without_database(way: Way, schema: &Schema) {
     let url = schema.url();
     let road = Road::to(port_of(&url)).await;
-    let by_road = url.replacen(&format!(":{}/", port_of(&url)), &format!(":{}/", road.port), 1);
+    let by_road = by_road(&url, &road);
     let server = Serving::start(schema.command(&["serve", "--port", "0"]).env("DATABASE_URL", by_road));
     let mut client = server.client().await;
     put(&mut client, (0..10).map(|n| found(info(&format!("http://kept.example/{n}"), ""))).collect()).await;
@@ -134,7 +204,7 @@ fn a_server_whose_database_is_away_is_not_ready_until_it_is_back() {
 async fn not_ready_without_database(way: Way, schema: &Schema) {
     let url = schema.url();
     let (road, figures) = (Road::to(port_of(&url)).await, free_port());
-    let by_road = url.replacen(&format!(":{}/", port_of(&url)), &format!(":{}/", road.port), 1);
+    let by_road = by_road(&url, &road);
     let args = ["serve", "--port", "0", "--prometheus", &figures.to_string()];
     let server = Serving::start(schema.command(&args).env("DATABASE_URL", by_road));
     let mut client = server.client().await;

@@ -19,7 +19,7 @@ fn field(site: Site, schema: &Schema, lines: &str) -> Field {
 }
 
 /// The same, wherever the queue is.
-fn field_at(site: Site, url: &str, lines: &str) -> Field {
+pub(crate) fn field_at(site: Site, url: &str, lines: &str) -> Field {
     let field = Field::new(site);
     let postgres = "[store.postgres]\nhold = \"3s\"\n";
     field.configure(&format!(

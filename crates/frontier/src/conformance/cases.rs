@@ -46,6 +46,7 @@ macro_rules! conformance_suite {
                 what_is_no_web_url_is_invalid_and_told_why,
                 out_of_scope_is_ignored_and_the_rule_is_named,
                 the_source_page_gives_seed_depth_and_priority,
+                a_source_is_known_by_either_scheme_and_first_by_its_own,
                 a_page_that_is_no_entry_says_its_seed_and_depth_itself,
                 a_page_that_is_no_entry_and_names_no_seed_brings_nothing,
                 a_collection_that_is_not_there_takes_nothing,

@@ -126,6 +126,30 @@ pub async fn the_source_page_gives_seed_depth_and_priority(world: World) {
     assert_eq!(entry.record.origin.how, How::Link);
 }
 
+pub async fn a_source_is_known_by_either_scheme_and_first_by_its_own(world: World) {
+    let mut world = site(world).await;
+    for (number, source) in
+        ["http://a.example/", "a.example", "//A.example/", "HTTP://A.example:80/#top"].into_iter().enumerate()
+    {
+        let url = format!("https://a.example/{number}");
+        assert_eq!(world.find("c", source, [url.as_str()]).await, [Added], "{source}");
+        let entry = world.the_entry("c", &url).await;
+        assert_eq!((entry.source.as_deref(), entry.depth), (Some(HOME), 1), "{source}");
+        assert_eq!(entry.priority.thousandths(), 800, "{source}");
+    }
+    // A port that is written counts as it is.
+    let elsewhere = ["http://a.example:443/", "https://a.example:80/", "a.example:8080/"];
+    for source in elsewhere {
+        assert_eq!(world.find("c", source, ["https://a.example/x"]).await, [Ignored], "{source}");
+    }
+    world.find("c", HOME, ["http://a.example/1"]).await;
+    for source in ["http://a.example/1", "https://a.example/1"] {
+        let url = format!("{source}/beneath");
+        world.find("c", source, [url.as_str()]).await;
+        assert_eq!(world.the_entry("c", &url).await.source.as_deref(), Some(source));
+    }
+}
+
 pub async fn a_page_that_is_no_entry_says_its_seed_and_depth_itself(world: World) {
     let mut world = site(world).await;
     let stranger = Page {

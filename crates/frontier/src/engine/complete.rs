@@ -56,7 +56,11 @@ pub(crate) fn complete<T: Tx>(tx: &mut T, reports: &[Report], now: Moment) -> Re
         let done = Done { catalog: &catalog, collection, report, result, now };
         let (url, mut record) = tx.load(lease.entry)?;
         // While the page still stands where it was found.
-        let found = if done.counts_links(tx, &record) { done.take_in_links(tx, &url)? } else { Vec::new() };
+        let found = if done.counts_links(tx, &record) {
+            done.take_in_links(tx, lease.entry, &url)?
+        } else {
+            Vec::new()
+        };
         let mut standing = standing;
         if !found.is_empty() {
             // It may have found itself.
@@ -121,11 +125,12 @@ impl<'c> Done<'c, '_> {
     }
 
     /// Takes in what was found on the page.
-    fn take_in_links<T: Tx>(&self, tx: &mut T, url: &str) -> Result<Vec<Discovery>> {
+    fn take_in_links<T: Tx>(&self, tx: &mut T, entry: EntryId, url: &str) -> Result<Vec<Discovery>> {
         let mut found = Vec::with_capacity(self.report.links.len());
         if !self.report.links.is_empty() {
             let (collection, links) = (self.collection, self.report.links.as_slice());
-            let finds = Finds { collection, source: Some(url), seed: None, depth: 0, links };
+            let finds =
+                Finds { collection, source: Some(url), entry: Some(entry), seed: None, depth: 0, links };
             take_in(tx, self.catalog, finds, self.now, &mut found)?;
         }
         Ok(found)

@@ -30,7 +30,7 @@ pub(crate) fn discover<T: Tx>(tx: &mut T, pages: &[Page], now: Moment) -> Result
             continue;
         };
         let (source, seed) = (page.source.as_deref(), page.seed.as_deref());
-        let finds = Finds { collection, source, seed, depth: page.depth, links: &page.links };
+        let finds = Finds { collection, source, entry: None, seed, depth: page.depth, links: &page.links };
         take_in(tx, &catalog, finds, now, &mut answers)?;
     }
     jobs::note_ends(tx, now)?;
@@ -42,6 +42,8 @@ pub(crate) fn discover<T: Tx>(tx: &mut T, pages: &[Page], now: Moment) -> Result
 pub(super) struct Finds<'a> {
     pub(super) collection: &'a CollectionRow,
     pub(super) source: Option<&'a str>,
+    /// The entry of that, where it is at hand.
+    pub(super) entry: Option<EntryId>,
     pub(super) seed: Option<&'a str>,
     pub(super) depth: u32,
     pub(super) links: &'a [Link],
@@ -103,11 +105,11 @@ impl<'c> Context<'c> {
         let collection = finds.collection;
         let url = finds.source.and_then(|source| FetchUrl::parse_lenient(source).ok());
         let identity = url.as_ref().map(|url| catalog.scopes().identity(&collection.spec.id, url));
-        let known = match &identity {
-            Some(identity) => find(tx, collection, identity)?,
-            None => None,
+        let known = match (finds.entry, &identity) {
+            (None, Some(identity)) => find_source(tx, collection, identity)?,
+            (entry, _) => entry,
         };
-        let standing = known.and_then(|(_, entry)| tx.standing(entry));
+        let standing = known.and_then(|entry| tx.standing(entry));
         let named = finds.seed.and_then(|seed| Identity::parse(seed).ok());
         let number = match standing {
             Some(standing) => standing.seed,
@@ -124,7 +126,7 @@ impl<'c> Context<'c> {
         let page = outlink::Page::of(catalog.scopes(), &context);
         let order = page.order();
         let mut priority = standing.map(|standing| standing.priority);
-        if let (true, Some((_, entry))) = (counts_links(order), known) {
+        if let (true, Some(entry)) = (counts_links(order), known) {
             // What further links added to a page is its own; it hands on what its best link gave it.
             let best = tx.load(entry)?.1.best_link;
             priority = best.map(super::priority::thousandths);
@@ -140,7 +142,7 @@ impl<'c> Context<'c> {
             harvest: standing.map_or(collection.harvest, |standing| standing.harvest),
             max_per_host: page.max_per_host(),
             source: identity.map(|identity| Source { identity, priority }),
-            source_entry: known.map(|(_, entry)| entry),
+            source_entry: known,
             source_risk: standing.map_or(Risk::Low, |standing| standing.risk),
             now,
         }))
@@ -464,6 +466,16 @@ impl<'c> Context<'c> {
             }
         }
         Ok(false)
+    }
+}
+
+/// The entry of a page on which something was found, as whoever says so writes it: the page by the other scheme is that
+/// page too, unless there is one by its own.
+fn find_source<T: Tx>(tx: &T, collection: &CollectionRow, identity: &Identity) -> Result<Option<EntryId>> {
+    let Some(queue) = tx.find_queue(collection.number, identity.host_key()) else { return Ok(None) };
+    match tx.find(queue, identity.as_str())? {
+        None => tx.find(queue, &identity.by_other_scheme()),
+        found => Ok(found),
     }
 }
 

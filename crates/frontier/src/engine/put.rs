@@ -134,7 +134,7 @@ fn take_in_scope<T: Tx>(
     let seed = catalog.scopes().covering_seed(&collection.spec.id, identity, now.timestamp());
     let link = Link { url: item.url.clone(), metadata: item.metadata.clone(), ..Link::default() };
     let (source, seed) = (item.source.as_deref(), seed.map(Identity::as_str));
-    let finds = Finds { collection, source, seed, depth: 0, links: &[link] };
+    let finds = Finds { collection, source, entry: None, seed, depth: 0, links: &[link] };
     let mut answers = Vec::with_capacity(1);
     take_in(tx, catalog, finds, now, &mut answers)?;
     Ok(answers.pop().unwrap_or_else(|| answer(Action::Ignored, "out of scope")))

@@ -55,7 +55,7 @@ use crate::moment::Moment;
 use crate::settings::Settings;
 
 /// For how long a process that ends tries to tell others of what it did, and to tidy up.
-const FAREWELL: Duration = Duration::from_secs(5);
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long a statement may take of a call that runs alone, once it does.
 const ALONE_TIMEOUT: Duration = Duration::from_hours(1);

@@ -53,6 +53,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(11, "0011", "leases"),
     migration!(12, "0012", "lookups"),
     migration!(13, "0013", "sightings"),
+    migration!(14, "0014", "sources"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.
