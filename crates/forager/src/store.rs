@@ -318,6 +318,15 @@ pub(crate) fn ask<T>(call: impl Future<Output = forager_frontier::Result<T>>) ->
     })?
 }
 
+/// The answer to a call, if it is there soon: for what is told of a queue that others wait for anyway.
+pub(crate) fn glance<T>(call: impl Future<Output = forager_frontier::Result<T>>) -> Option<T> {
+    // The limit needs the runtime, and begins there.
+    runtime::wait(async { tokio::time::timeout(GLANCE, call).await }).ok()?.ok()?.ok()
+}
+
+/// How long that may take.
+const GLANCE: Duration = Duration::from_secs(2);
+
 /// How long an answer that is on its way may take when Ctrl-C was pressed.
 const GRACE: Duration = Duration::from_secs(2);
 

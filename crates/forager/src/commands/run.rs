@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::bail;
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::{Catalog, Change};
-use forager_frontier::verbs::{Action, JobState, Started, Stats, Target};
+use forager_frontier::verbs::{Action, Started, Target};
 use serde_json::json;
 
 use super::apply;
@@ -14,6 +14,7 @@ use crate::Outcome;
 use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::crawling::changes::Changes;
+use crate::crawling::queued::crawled;
 use crate::crawling::starts::LeftOut;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
@@ -118,7 +119,8 @@ async fn crawl_all(
     signals: Signals,
     has_begun: bool,
 ) -> anyhow::Result<Ended> {
-    let stats = crawled(args, crawl).await?;
+    let only = args.collection.as_deref();
+    let stats = crawled(&*crawl.frontier, only, crawl.clock.now()).await?;
     if stats.is_empty() && !has_begun && !args.until_idle && !crawl.is_shared() {
         bail!(
             "{NO_COLLECTION} (\"forager job list{}\" shows them); \"forager crawl\" with a higher --limit goes on with one \
@@ -136,7 +138,7 @@ async fn crawl_all(
         names => format!("crawling the collections {}: {pages} queued", names.join(", ")),
     };
     journal::tell(Level::Info, Event::Started, &message, &json!({"collections": names, "queued": queued}));
-    let view = View::new(files, queued, changes, None);
+    let view = View::new(files, (queued, crawl.queued(only)), changes, None);
     let work = Work {
         collection: args.collection.clone(),
         until_done: args.until_idle,
@@ -151,16 +153,6 @@ async fn crawl_all(
         return Err(Deserted.into());
     }
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
-}
-
-/// The collections that are crawled: not those of jobs that are over, at their limit or paused.
-async fn crawled(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Vec<Stats>> {
-    let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let jobs = frontier.jobs(now).await?;
-    let rests =
-        |collection: &str| jobs.iter().any(|job| job.id == collection && job.state != JobState::Running);
-    let stats = frontier.stats(args.collection.as_deref(), now).await?;
-    Ok(stats.into_iter().filter(|stats| !rests(&stats.collection)).collect())
 }
 
 /// Brings what the configuration says into the queue, and starts the seeds that were never queued.
