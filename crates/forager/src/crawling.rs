@@ -8,6 +8,7 @@ mod kind;
 mod line;
 pub(crate) mod log;
 pub(crate) mod outlook;
+pub(crate) mod queued;
 pub(crate) mod recover;
 mod signals;
 pub(crate) mod starts;
@@ -25,6 +26,7 @@ use forager_fetch::http::HttpConfig;
 use forager_frontier::catalog::{Catalog, Change, Kind};
 use forager_frontier::{Frontier, Options};
 
+use self::queued::Queued;
 pub(crate) use self::signals::{Signals, StopsAt, with_signals};
 use crate::cli::{AskArgs, FetchArgs, QueuePlace};
 use crate::config::Config;
@@ -80,6 +82,11 @@ impl Crawl {
     /// Whether others may be at work in the queue meanwhile.
     pub(crate) fn is_shared(&self) -> bool {
         self.queue.is_shared()
+    }
+
+    /// What asks how much is queued of one collection, or of all, where this process cannot count it.
+    pub(crate) fn queued(&self, collection: Option<&str>) -> Option<Queued> {
+        self.is_shared().then(|| Queued::new(self.frontier.clone(), collection.map(str::to_owned)))
     }
 
     /// Leaves the queue so that it opens quickly again.

@@ -47,8 +47,8 @@ fn main() -> ExitCode {
         Ok(outcome) => end(outcome.status(), Level::Info, ""),
         Err(error) if is_closed_pipe(&error) => end(0, Level::Info, ""),
         Err(error) => {
-            // That somebody else has the queue passes, whatever was asked of it.
-            let is_told = has_statuses || store::is_locked(&error);
+            // That a queue cannot be had passes, whatever was asked of it.
+            let is_told = has_statuses || store::is_locked(&error) || store::is_away(&error);
             let status = if is_told { status_of_failure(&error) } else { 2 };
             end(status, Level::Error, &format!("{error:#}"))
         }

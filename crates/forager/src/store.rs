@@ -199,6 +199,11 @@ pub(crate) fn is_locked(error: &anyhow::Error) -> bool {
     error.is::<Busy>()
 }
 
+/// Whether a call failed only because a database cannot be used for now.
+pub(crate) fn is_away(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(Error::Database { .. })))
+}
+
 /// Whether a call failed for what it was asked, rather than for the state of the queue.
 pub(crate) fn is_about_input(error: &anyhow::Error) -> bool {
     error.downcast_ref().is_some_and(Error::is_about_input)
@@ -288,7 +293,7 @@ pub(crate) async fn told_if_late<T>(
     }
     let patience = config.store.postgres.patience;
     output::complain(format_args!(
-        "{database}: it does not answer yet, and is waited for, for up to {patience}"
+        "{database}: it does not answer yet; one that is about to be there is waited for, for up to {patience}"
     ));
     answer.await
 }
@@ -317,6 +322,15 @@ pub(crate) fn ask<T>(call: impl Future<Output = forager_frontier::Result<T>>) ->
         }
     })?
 }
+
+/// The answer to a call, if it is there soon: for what is told of a queue that others wait for anyway.
+pub(crate) fn glance<T>(call: impl Future<Output = forager_frontier::Result<T>>) -> Option<T> {
+    // The limit needs the runtime, and begins there.
+    runtime::wait(async { tokio::time::timeout(GLANCE, call).await }).ok()?.ok()?.ok()
+}
+
+/// How long that may take.
+const GLANCE: Duration = Duration::from_secs(2);
 
 /// How long an answer that is on its way may take when Ctrl-C was pressed.
 const GRACE: Duration = Duration::from_secs(2);

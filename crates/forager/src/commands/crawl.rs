@@ -65,7 +65,7 @@ struct Crawled {
     left: u64,
     #[serde(flatten)]
     summary: Summary,
-    /// What all processes that worked at the job have fetched, if this was not the first: the summary is of the last.
+    /// What all processes that worked at the job have fetched, if this was not the only one: the summary is of the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     whole_job: Option<WholeJob>,
     /// The flags that name its queue.
@@ -101,7 +101,7 @@ async fn crawl_job(
         Vec::new()
     };
     files.leave_out(&left_out, crawl.clock.now())?;
-    let mut view = View::new(files, job.progress.queued, None, Some(outlook));
+    let mut view = View::new(files, (job.progress.queued, crawl.queued(Some(&job.id))), None, Some(outlook));
     for start in &left_out {
         // Where nothing else is left, they are named at the end.
         if job.progress.queued > 0 {
@@ -135,7 +135,8 @@ async fn crawl_job(
         ended => End::of(ended, now, starts, is_refused),
     };
     let (left, place, tally) = (now.progress.queued, args.place.flags(), now.progress.tally);
-    let whole_job = (!is_new).then_some(WholeJob { fetched: tally.fetches, bytes: tally.bytes });
+    let is_whole = is_new && (!crawl.is_shared() || tally.fetches <= summary.fetched);
+    let whole_job = (!is_whole).then_some(WholeJob { fetched: tally.fetches, bytes: tally.bytes });
     Ok(Crawled { job: job.id, end, left, summary, whole_job, place })
 }
 

@@ -7,7 +7,7 @@ use anyhow::bail;
 use forager_core::scope::Seed;
 use forager_crawl::{Ended, Stop, Work};
 use forager_frontier::catalog::{Catalog, Change};
-use forager_frontier::verbs::{Action, JobState, Started, Stats, Target};
+use forager_frontier::verbs::{Action, Started, Target};
 use serde_json::json;
 
 use super::apply;
@@ -15,6 +15,7 @@ use crate::Outcome;
 use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::crawling::changes::Changes;
+use crate::crawling::queued::crawled;
 use crate::crawling::starts::LeftOut;
 use crate::crawling::view::{Files, View};
 use crate::crawling::{self, Crawl, Signals, StopsAt, with_signals};
@@ -124,7 +125,8 @@ async fn crawl_all(
 ) -> anyhow::Result<Ended> {
     let mut files = Files::open(&args.files)?;
     files.leave_out(&seeds.left_out, crawl.clock.now())?;
-    let stats = crawled(args, crawl).await?;
+    let only = args.collection.as_deref();
+    let stats = crawled(&*crawl.frontier, only, crawl.clock.now()).await?;
     let has_pages = stats.iter().any(|stats| stats.queued + stats.in_flight > 0);
     if seeds.are_in_vain && !has_pages && !has_begun {
         bail!("there is nothing to crawl: no seed is in the scope of a profile that has a collection");
@@ -145,7 +147,7 @@ async fn crawl_all(
         names => format!("crawling the collections {}: {pages} queued", names.join(", ")),
     };
     journal::tell(Level::Info, Event::Started, &message, &json!({"collections": names, "queued": queued}));
-    let view = View::new(files, queued, changes, None);
+    let view = View::new(files, (queued, crawl.queued(only)), changes, None);
     let work = Work {
         collection: args.collection.clone(),
         until_done: args.until_idle,
@@ -160,18 +162,6 @@ async fn crawl_all(
         return Err(Deserted.into());
     }
     Ok(if *asked.borrow() == Stop::Now { Ended::Stopped(Stop::Now) } else { ended? })
-}
-
-/// The collections that are crawled: not those that are disabled, nor those of jobs that are over, at their limit or paused.
-async fn crawled(args: &RunArgs, crawl: &Crawl) -> anyhow::Result<Vec<Stats>> {
-    let (frontier, now) = (&crawl.frontier, crawl.clock.now());
-    let (catalog, jobs) = (frontier.catalog().await?, frontier.jobs(now).await?);
-    let rests = |id: &str| {
-        let is_disabled = catalog.collection(id).is_some_and(|row| !row.spec.enabled);
-        is_disabled || jobs.iter().any(|job| job.id == id && job.state != JobState::Running)
-    };
-    let stats = frontier.stats(args.collection.as_deref(), now).await?;
-    Ok(stats.into_iter().filter(|stats| !rests(&stats.collection)).collect())
 }
 
 /// What became of the seeds.

@@ -151,6 +151,8 @@ pub(crate) struct Outlook {
     time_ends: Option<Timestamp>,
     /// Fetches of the job before this crawl.
     before: u64,
+    /// The hosts, where they were asked for since the last estimate.
+    hosts: Option<Vec<HostView>>,
     last: Option<(Instant, Option<Estimate>)>,
 }
 
@@ -163,33 +165,41 @@ impl Outlook {
             limits: job.job.limits,
             time_ends: job.job.time_ends().map(Moment::timestamp),
             before: job.progress.tally.fetches,
+            hosts: None,
             last: None,
         }
     }
 
-    /// How long it will take, with so many fetches done, at so many a second, and nothing due before a time.
-    pub(crate) fn estimate(
-        &mut self,
-        gaps: &Gaps,
-        (fetched, rate): (u64, f64),
-        not_before: Option<Moment>,
-    ) -> Option<Estimate> {
-        if let Some((at, estimate)) =
-            self.last.as_ref().filter(|(at, known)| at.elapsed() < good_for(known.as_ref()))
-        {
-            return estimate.clone().map(|estimate| Estimate {
-                seconds: (estimate.seconds - at.elapsed().as_secs_f64()).max(0.0),
-                ..estimate
-            });
+    /// Looks at the hosts, unless the last estimate is still good.
+    pub(crate) fn look(&mut self) {
+        if self.last.as_ref().is_some_and(|(at, known)| at.elapsed() < good_for(known.as_ref())) {
+            return;
         }
-        let now = Timestamp::now();
         let filter = HostFilter {
             collection: Some(self.collection.clone()),
             limit: MOST_HOSTS,
             ..HostFilter::default()
         };
         // Whoever cannot be asked has nothing to tell; the crawl finds out by itself what is wrong.
-        let hosts = store::ask(self.frontier.hosts(&filter, now)).unwrap_or_default();
+        self.hosts = Some(store::glance(self.frontier.hosts(&filter, Timestamp::now())).unwrap_or_default());
+    }
+
+    /// How long it will take by what was [looked](Self::look) at last, with so many fetches done, at so many a second, and nothing
+    /// due before a time.
+    pub(crate) fn estimate(
+        &mut self,
+        gaps: &Gaps,
+        (fetched, rate): (u64, f64),
+        not_before: Option<Moment>,
+    ) -> Option<Estimate> {
+        let Some(hosts) = self.hosts.take() else {
+            let (at, estimate) = self.last.as_ref()?;
+            return estimate.clone().map(|estimate| Estimate {
+                seconds: (estimate.seconds - at.elapsed().as_secs_f64()).max(0.0),
+                ..estimate
+            });
+        };
+        let now = Timestamp::now();
         let left = hosts.into_iter().filter(|host| host.queued > 0);
         let left = left.map(|host| self.left(gaps, host, not_before, now));
         let estimate = soonest(slowest(left), self.limited(fetched, rate, now));

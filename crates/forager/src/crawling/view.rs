@@ -17,6 +17,7 @@ use super::appended::{Appended, Lines};
 use super::changes::Changes;
 use super::counts::{Shared, is_failed};
 use super::outlook::Outlook;
+use super::queued::Queued;
 use super::starts::LeftOut;
 use super::teller::{A_MINUTE, AN_HOUR, Teller};
 use super::{kind, log};
@@ -172,6 +173,8 @@ pub(crate) struct View {
     files: Files,
     pub(crate) summary: Summary,
     counts: Shared,
+    /// What has more to do with the queue than this one counts, where others work at it too.
+    others: Option<Queued>,
     flushed: Instant,
     /// What went wrong with a file; the crawl is stopped for it.
     trouble: Option<io::Error>,
@@ -182,26 +185,36 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// A view of a crawl that begins with so many pages. Changes go to `changes`, if anybody wants them. A crawl that
-    /// ends has an outlook.
+    /// A view of a crawl that begins with so many pages, which are asked for again where others are at work too. Changes go to
+    /// `changes`, if anybody wants them. A crawl that ends has an outlook.
     pub(crate) fn new(
         files: Files,
-        queued: u64,
+        (queued, others): (u64, Option<Queued>),
         changes: Option<Changes>,
         mut outlook: Option<Outlook>,
     ) -> Self {
         let counts = Shared::new(queued);
-        let told = counts.clone();
+        let (told, mut asked) = (counts.clone(), others.clone());
         let longest = if outlook.is_some() { A_MINUTE } else { AN_HOUR };
         Self {
             files,
             changes,
             summary: Summary::default(),
             counts,
+            others,
             flushed: Instant::now(),
             trouble: None,
             unreachable: HashSet::new(),
-            _teller: Teller::start(longest, move || told.get().told(outlook.as_mut())),
+            _teller: Teller::start(longest, move || {
+                // First, for whoever counts does not wait for the queue.
+                if let Some(queued) = asked.as_mut().and_then(Queued::look) {
+                    told.get().queued = queued;
+                }
+                if let Some(outlook) = &mut outlook {
+                    outlook.look();
+                }
+                told.get().told(outlook.as_mut())
+            }),
         }
     }
 
@@ -220,6 +233,11 @@ impl View {
     pub(crate) async fn finish(mut self, stop: &watch::Receiver<Stop>) -> anyhow::Result<Summary> {
         self.flush();
         if journal::is_json() {
+            if let Some(others) = &self.others
+                && let Some(queued) = others.at_the_end().await
+            {
+                self.counts.get().queued = queued;
+            }
             self.counts.get().told(None).tell();
         }
         if let Some(changes) = self.changes.take() {

@@ -103,7 +103,8 @@ fn what_cannot_be_used_is_told_and_no_password_ever() {
     ];
     for (name, args, url, want) in table {
         let ran = run_command(common::forager().args(args).args(["--store", &url]), "");
-        assert_eq!(ran.status, 2, "{name}: {ran:?}");
+        // Somebody may answer there another time.
+        assert_eq!(ran.status, if name == "nobody answers" { 8 } else { 2 }, "{name}: {ran:?}");
         assert!(ran.stderr.contains(want), "{name}: {}", ran.stderr);
         let shown = name != "a wrong parameter" && format!("{}{}", ran.stdout, ran.stderr).contains("s3cret");
         assert!(!shown, "{name}: {}", ran.stderr);
@@ -119,7 +120,7 @@ fn what_cannot_be_used_is_told_and_no_password_ever() {
         [(by_variable, "(named by environment DATABASE_URL)"), (by_file, "(named by forager.toml:2)")]
     {
         let ran = run_command(command.args(["queue", "stats"]), "");
-        assert!(ran.status == 2 && ran.stderr.contains(want), "{want}: {ran:?}");
+        assert!(ran.status == 8 && ran.stderr.contains(want), "{want}: {ran:?}");
         assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
     }
     let url = secret(&made);

@@ -120,6 +120,42 @@ fn a_second_wish_to_stop_ends_a_crawl_whose_database_is_away() {
     }
 }
 
+/// Every command tells with its status whether trying again may help.
+#[test]
+fn what_may_answer_another_time_is_told_from_what_is_wrong() {
+    let schema = Schema::new();
+    // Takes whoever comes, and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let nowhere = "postgres://forager@127.0.0.1:1/postgres?sslmode=disable".to_owned();
+    let silent_url =
+        format!("postgres://forager@127.0.0.1:{port}/postgres?sslmode=disable&connect_timeout=1");
+    let missing = schema.url().replacen("/postgres?", "/no_such_database?", 1);
+    let commands: [&[&str]; 9] = [
+        &["lease"],
+        &["queue", "stats"],
+        &["job", "list"],
+        &["events"],
+        &["collection", "list"],
+        &["db", "status"],
+        &["db", "migrate"],
+        &["db", "down", "--yes"],
+        &["db", "check"],
+    ];
+    let ended = |url: &str, args: &[&str]| {
+        common::run_command(common::forager().args(args).env("DATABASE_URL", url), "")
+    };
+    for args in commands {
+        let (away, wrong) = (ended(&nowhere, args), ended(&missing, args));
+        assert_eq!((away.status, wrong.status), (8, 2), "{args:?}: {away:?}, {wrong:?}");
+        assert!(wrong.stderr.contains("does not exist"), "{args:?}: {wrong:?}");
+    }
+    for args in [commands[0], commands[5]] {
+        let ran = ended(&silent_url, args);
+        assert!(ran.status == 8 && ran.stderr.contains("it does not answer in time"), "{args:?}: {ran:?}");
+    }
+}
+
 #[test]
 fn who_follows_events_is_through_when_the_database_is_away() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

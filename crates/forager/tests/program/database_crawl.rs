@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::run_command;
 use crate::server::{Cluster, Schema};
 use crate::web::{CONTACT, Field, LONG, Started, each, page, plain_host, wait_until};
 use forager_site::demo::HOSTS as HOSTS_OF_DEMO;
@@ -262,4 +263,33 @@ fn four_workers_crawl_the_demonstration_web() {
     let audited = field.assert_audit();
     assert_eq!(audited.len(), HOSTS_OF_DEMO.len());
     assert_sound(&schema);
+}
+
+/// What others put into the queue is queued for all, though a process that has nothing to do cannot count it.
+#[test]
+fn what_is_queued_is_told_as_the_queue_has_it() {
+    let schema = Schema::new();
+    let field = field(Site::new().host(plain_host("shop.test", 0)), &schema, "");
+    schema.good(&["collection", "add", "plan"]);
+    schema.good(&["profile", "add", "wide", "--collection", "plan", "--depth", "2"]);
+    schema.good(&["seed", "add", &field.url("shop.test", "/"), "--profile", "wide"]);
+    let told = field.file("told");
+    let mut command = field.queue.command(&["run", "--log", "json"]);
+    let worker = Started::telling(&mut command, &told);
+    field.wait_for("shop.test", 1);
+    schema.good(&["host", "set", "shop.test", "--delay", "1h"]);
+    let url = |number: usize| field.url("shop.test", &format!("/new/{number}"));
+    let links: Vec<Value> = (0..50).map(|number| json!({"url": url(number)})).collect();
+    let page = json!({"collection": "plan", "source": field.url("shop.test", "/"), "links": links});
+    run_command(&mut schema.command(&["discover"]), page.to_string()).good_rows();
+    let progress = || {
+        let text = std::fs::read_to_string(&told).unwrap();
+        let all = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        all.filter(|line| line["event"] == "progress").collect::<Vec<_>>()
+    };
+    // And the homepage, which is due again later.
+    wait_until("the queue to be told", || progress().iter().any(|line| line["queued"] == 51));
+    worker.signal("TERM");
+    let ran = worker.end();
+    assert_eq!((ran.status, &progress().last().unwrap()["queued"]), (11, &json!(51)), "{ran:?}");
 }
