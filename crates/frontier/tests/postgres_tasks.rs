@@ -255,7 +255,7 @@ async fn status(beside: &Beside, name: &str) -> String {
     let shown = beside.told("status, completed_at IS NOT NULL", "FROM jobs").await.remove(0);
     let (status, has_ended) = shown.split_once(' ').unwrap();
     let state = beside.store.jobs(beside.now).await.unwrap()[0].state;
-    let told = if state == JobState::Finished { "completed" } else { "running" };
+    let told = if matches!(state, JobState::Finished | JobState::Limited) { "completed" } else { "running" };
     assert_eq!(status, told, "{name}");
     assert!(status == "completed" || has_ended == "f", "{name}: {shown}");
     status.to_owned()

@@ -13,7 +13,7 @@ use forager_core::url::{FetchUrl, IdentityOptions};
 use forager_crawl::{Ended, Work};
 use forager_frontier::catalog::{Change, Job, Limits, Steering};
 use forager_frontier::entry::How;
-use forager_frontier::verbs::{Action, Discovery, JobState, JobView, Link, NewJob, Page, Stats};
+use forager_frontier::verbs::{Action, Discovery, JobState, JobView, Link, NewJob, Page};
 use forager_frontier::{Error, Frontier};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -237,20 +237,19 @@ async fn require_fit(args: &CrawlArgs, frontier: &dyn Frontier, job: &JobView) -
 /// Whether a job has something left to do: it goes on, is paused, or stopped at a limit.
 fn is_open(job: &JobView) -> bool {
     match job.state {
-        JobState::Running | JobState::Paused => true,
-        JobState::Finished => job.progress.queued > 0,
-        JobState::Cancelled => false,
+        JobState::Running | JobState::Paused | JobState::Limited => true,
+        JobState::Finished | JobState::Cancelled => false,
     }
 }
 
 /// Whether a job has something left to do within these limits.
 fn can_go_on(job: &JobView, continued: Job, now: Timestamp) -> bool {
-    let Stats { queued, tally, .. } = &job.progress;
+    let tally = job.progress.tally;
     let Limits { pages, bytes, .. } = continued.limits;
     let is_within = pages.is_none_or(|pages| pages > tally.fetches)
         && bytes.is_none_or(|bytes| bytes > tally.bytes)
         && continued.time_ends().is_none_or(|end| end.timestamp() > now);
-    job.state == JobState::Running || (job.state == JobState::Finished && *queued > 0 && is_within)
+    job.state == JobState::Running || (job.state == JobState::Limited && is_within)
 }
 
 /// A job as this command goes on with it: within its limits, and without counting the time since it was last worked at.

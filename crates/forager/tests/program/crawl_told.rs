@@ -72,12 +72,16 @@ fn a_limit_that_is_reached_says_how_to_go_on_and_a_higher_one_does() {
     );
     assert!(limited.stderr.contains("a higher --limit"), "{limited:?}");
 
+    let state = || field.run(&["job", "list", "--json"]).good_rows()[0]["state"].clone();
+    assert_eq!(state(), "limited");
+
     let higher = crawl(&field, &["--limit", "7"]);
     assert_eq!(job(&higher), job(&limited));
     assert!(higher.stderr.starts_with("forager: going on with job"), "{higher:?}");
     assert_eq!((higher.rows()[0]["fetched"].as_u64(), higher.rows()[0]["left"].as_u64()), (Some(3), Some(3)));
     let unlimited = crawl(&field, &[]);
     assert_eq!((job(&unlimited), &unlimited.rows()[0]["end"]), (job(&limited), &"done".into()));
+    assert_eq!(state(), "finished");
     assert_eq!(field.counts(HOST), web::each(9, 1), "each page once, over three commands");
     // What has nothing left is started anew.
     assert_eq!(job(&crawl(&field, &[])), format!("{}-2", job(&limited)));

@@ -113,7 +113,7 @@ pub async fn a_job_ends_after_so_many_pages(mut world: World) {
     world.complete(ok(leased[1].token, "x")).await;
     assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Running, 0));
     world.complete(ok(again[0].token, "x")).await;
-    assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Finished, 1));
+    assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Limited, 1));
     assert_eq!(world.lease(9).await, []);
     assert_eq!(the_job(&mut world).await.progress.queued, 7, "the rest stays");
 }
@@ -124,7 +124,7 @@ pub async fn a_job_ends_after_so_many_bytes(mut world: World) {
     world.fetch("four").await;
     world.fetch("four").await;
     assert_eq!(world.lease(9).await, []);
-    assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Finished, 1));
+    assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Limited, 1));
 }
 
 pub async fn a_job_ends_after_so_long(mut world: World) {
@@ -136,7 +136,7 @@ pub async fn a_job_ends_after_so_long(mut world: World) {
     assert_eq!(world.lease(9).await, [], "the hour is over");
     assert_eq!(the_job(&mut world).await.state, JobState::Running, "one is still under way");
     world.complete(ok(leased.token, "x")).await;
-    assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Finished, 1));
+    assert_eq!((the_job(&mut world).await.state, finished(&mut world).await), (JobState::Limited, 1));
 }
 
 /// What a host asks for may be long after that: nobody has to wait for it.
@@ -156,7 +156,7 @@ pub async fn whoever_waits_for_a_job_is_told_when_its_time_is_over(mut world: Wo
     assert_eq!(waits(answer.nothing), until_over, "its host wants to be left alone for longer");
     world.pass("1h");
     assert_eq!(world.ask(&up_to(9)).await.nothing, Some(Nothing::Empty));
-    assert_eq!(the_job(&mut world).await.state, JobState::Finished);
+    assert_eq!(the_job(&mut world).await.state, JobState::Limited);
 }
 
 pub async fn time_at_which_nobody_works_does_not_count(mut world: World) {
@@ -166,7 +166,7 @@ pub async fn time_at_which_nobody_works_does_not_count(mut world: World) {
     world.fetch("x").await;
     world.pass("24h");
     assert_eq!(world.lease(9).await, [], "nobody has told that nobody worked");
-    assert_eq!(the_job(&mut world).await.state, JobState::Finished);
+    assert_eq!(the_job(&mut world).await.state, JobState::Limited);
     let job = Job { idle: interval("24h"), ..the_job(&mut world).await.job };
     let spec = CollectionSpec { job: Some(job), ..CollectionSpec::new("j", Kind::Planned) };
     world.configure([Change::SetCollection(spec)]).await;
@@ -176,7 +176,7 @@ pub async fn time_at_which_nobody_works_does_not_count(mut world: World) {
     world.fetch("x").await;
     world.pass("50m");
     assert_eq!(world.lease(9).await, [], "the hour is over");
-    assert_eq!(the_job(&mut world).await.state, JobState::Finished);
+    assert_eq!(the_job(&mut world).await.state, JobState::Limited);
 }
 
 /// Nobody reports then, so the first call after its time has to say it.
@@ -184,7 +184,7 @@ pub async fn a_job_that_ends_by_itself_says_so_too(mut world: World) {
     started(&mut world, Limits { time: Some(interval("1h")), ..Limits::default() }).await;
     world.pass("2h");
     assert_eq!(world.lease(9).await, []);
-    assert_eq!(the_job(&mut world).await.state, JobState::Finished);
+    assert_eq!(the_job(&mut world).await.state, JobState::Limited);
     assert_eq!(finished(&mut world).await, 1, "ended by its time");
 
     let mut world = world.another().with(|settings| settings.retry.abandoned = 0);
@@ -197,14 +197,14 @@ pub async fn a_job_that_ends_by_itself_says_so_too(mut world: World) {
 
     let mut world = world.another();
     let view = started(&mut world, Limits { pages: Some(0), ..Limits::default() }).await;
-    assert_eq!((view.state, view.job.finished), (JobState::Finished, Some(world.moment())));
+    assert_eq!((view.state, view.job.finished), (JobState::Limited, Some(world.moment())));
     assert_eq!(finished(&mut world).await, 1, "it has nothing to fetch from the start");
 
     let mut world = world.another();
     started(&mut world, Limits { time: Some(interval("1h")), ..Limits::default() }).await;
     world.pass("2h");
     let view = steer(&mut world, Steer::Pause).await;
-    assert_eq!((view.state, view.job.finished), (JobState::Finished, Some(world.moment())));
+    assert_eq!((view.state, view.job.finished), (JobState::Limited, Some(world.moment())));
 }
 
 pub async fn a_paused_job_hands_out_nothing_until_it_is_resumed(mut world: World) {

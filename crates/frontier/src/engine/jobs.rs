@@ -120,6 +120,7 @@ fn view<T: Tx>(
 fn state<T: Tx>(tx: &T, row: &CollectionRow, job: Job, now: Moment) -> JobState {
     match job.steering {
         Steering::Cancelled => JobState::Cancelled,
+        _ if is_finished(tx, row, now) && tx.counts(row.number)[0] > 0 => JobState::Limited,
         _ if is_finished(tx, row, now) => JobState::Finished,
         Steering::Paused => JobState::Paused,
         Steering::Running => JobState::Running,

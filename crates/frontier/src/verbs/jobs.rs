@@ -58,7 +58,9 @@ pub enum JobState {
     Paused,
     /// A person ended it.
     Cancelled,
-    /// It has nothing left to fetch, or reached a limit.
+    /// It reached a limit, and has pages left; a higher limit lets it go on.
+    Limited,
+    /// It has nothing left to fetch.
     Finished,
 }
 

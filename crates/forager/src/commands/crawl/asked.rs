@@ -100,7 +100,7 @@ pub(super) async fn require_same(
     if !differences.is_empty() {
         let (id, place, differences) = (&job.id, args.place.flags(), differences.join("; "));
         let left = match (job.state, job.progress.queued) {
-            (JobState::Finished, pages) => {
+            (JobState::Limited, pages) => {
                 format!(" ({} left at its limit)", counted(pages, "page is", "pages are"))
             }
             _ => String::new(),
