@@ -385,16 +385,19 @@ fn a_server_that_stands_still_is_waited_for_as_long_as_there_is_patience() {
     let cluster = Cluster::start();
     let mut schema = InSchema::at(&cluster.url);
     schema.options.statement_timeout = Duration::from_secs(1);
-    let patient = schema.connect(Settings::default());
     schema.options.patience = Duration::from_secs(1);
     let (url, folder) = (format!("{}&connect_timeout=1", schema.url), cluster.folder.clone());
     apart(async move {
-        begin(&patient).await;
-        let ours = Stopped::stop(sql(&schema.url, OURS).await);
-        assert!(!ours.0.is_empty());
-        patient.stats(None, start().timestamp()).await.expect("another connection answers");
-        drop(ours);
         let store = Postgres::connect(&url, Settings::default(), schema.options.clone()).await.unwrap();
+        begin(&store).await;
+        // So that several connections are there, of which none is of any use.
+        let now = start().timestamp();
+        let calls = (0..8).map(|_| store.stats(None, now));
+        futures_util::future::try_join_all(calls).await.unwrap();
+        let ours = Stopped::stop(sql(&schema.url, OURS).await);
+        assert!(ours.0.len() > 1, "{:?}", ours.0);
+        store.stats(None, now).await.expect("another connection answers");
+        drop(ours);
         let server = std::fs::read_to_string(format!("{folder}/data/postmaster.pid")).unwrap();
         let server = server.lines().next().unwrap().to_owned();
         let all = sql(&schema.url, OURS).await.into_iter().chain([server]);

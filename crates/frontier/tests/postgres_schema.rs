@@ -45,8 +45,7 @@ const EVERYTHING: &str = "SELECT kind || ' ' || name AS what, comment FROM pg_na
     (SELECT 'schema' AS kind, n.nspname::text AS name, obj_description(n.oid, 'pg_namespace') AS comment \
     UNION ALL SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' \
             ELSE c.relkind::text END, c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c \
-        WHERE c.relnamespace = n.oid AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass \
-            AND d.objid = c.oid AND c.relkind = 'S' AND d.deptype = 'i') \
+        WHERE c.relnamespace = n.oid \
     UNION ALL SELECT 'column', c.relname || '.' || a.attname, col_description(c.oid, a.attnum) \
         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
         WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'v') \

@@ -79,15 +79,15 @@ pub(super) struct HostHeader {
 }
 
 #[derive(Serialize)]
-struct Exported<'a> {
-    collection: &'a str,
+struct Exported {
+    collection: String,
     entries: u64,
 }
 
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let mut target = Target::open(args.file.as_deref())?;
     let mut output = Output::new(args.store.format(), &["collection", "entries"]);
-    store::with(&args.store, Missing::Refuse, |store| {
+    let exported = store::with(&args.store, Missing::Refuse, |store| {
         let catalog = store::ask(store.frontier.catalog())?;
         let collections = catalog.rows().collections.iter().map(|row| &row.spec);
         let is_wanted = |id: &str| args.collection.as_ref().is_none_or(|name| name == id);
@@ -95,25 +95,28 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         if let (Some(name), []) = (&args.collection, &*wanted) {
             bail!("there is no collection {name:?}");
         }
+        history::number(store)?;
         let stats = store::ask(store.frontier.stats(args.collection.as_deref(), store.now()))?;
         if args.file.is_some() {
             progress::start_counting(stats.iter().map(entries).sum());
         }
-        let mut owners = Owners::default();
+        let (mut owners, mut exported) = (Owners::default(), Vec::new());
         for spec in wanted {
             let told = headers(store, &catalog, spec, &mut target)?;
             owners.add(&spec.id);
             let entries = images(store, spec, told, &mut owners, &mut target)?;
-            if args.file.is_some() {
-                output.row(&Exported { collection: &spec.id, entries })?;
-            }
+            exported.push(Exported { collection: spec.id.clone(), entries });
         }
         owners.write(store, |written| match written {
             history::Written::Line(line) => target.line(line),
             history::Written::Evidence(of) => kept::write_all(store, "", &[of], |line| target.line(line)),
-        })
+        })?;
+        Ok(exported)
     })?;
     target.finish()?;
+    if args.file.is_some() {
+        exported.iter().try_for_each(|collection| output.row(collection))?;
+    }
     progress::finish();
     output.flush()?;
     Ok(Outcome::Complete)

@@ -25,6 +25,14 @@ const MOST_BYTES: usize = 4 << 20;
 /// How many bytes of a row stand on one line: those of a text, written as a part of one, take six times as many at most.
 const PART: usize = MAX_LINE_BYTES / 8;
 
+/// Has what nobody has read yet numbered, which is a write where the queue is in a database: whoever may not write there learns of
+/// it before anything else is read.
+pub(super) fn number(store: &Store) -> anyhow::Result<()> {
+    store::ask(store.frontier.fetches(0, 1))?;
+    store::ask(store.frontier.events(0, 1))?;
+    Ok(())
+}
+
 /// Hands on all fetches of the log.
 pub(super) fn for_each_fetch(
     store: &Store,

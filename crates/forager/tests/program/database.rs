@@ -369,6 +369,22 @@ fn a_queue_moves_between_a_folder_and_a_database_with_nothing_lost() {
 
 /// Several processes number what they find side by side, so that a page may come before the one it was found on: right
 /// before it, or further away than an import reads at a time.
+/// What was fetched is numbered when it is read, which is a write: who may not write learns of it before anything is told.
+#[test]
+fn an_export_that_may_not_write_says_nothing_before_it_fails() {
+    let schema = rich();
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("forager.toml"), "[store.postgres]\npatience = \"1s\"\n").unwrap();
+    let read_only = format!("{}&options=-c%20default_transaction_read_only%3Don", schema.url());
+    for args in [&["export", "file"][..], &["export"]] {
+        let mut command = schema.command(args);
+        let ran = run_command(command.env("DATABASE_URL", &read_only).current_dir(folder.path()), "");
+        assert_eq!((ran.status, &*ran.stdout), (8, ""), "{ran:?}");
+        assert!(ran.stderr.contains("read-only transaction"), "{ran:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no file but the configuration");
+}
+
 #[test]
 fn an_entry_that_comes_before_its_source_knows_it_in_the_end() {
     let first = rich();

@@ -54,6 +54,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(12, "0012", "lookups"),
     migration!(13, "0013", "sightings"),
     migration!(14, "0014", "sources"),
+    migration!(15, "0015", "comments"),
 ];
 
 /// The comment of a schema that we made, by which we know that we may take it away again.

@@ -241,9 +241,14 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if (self.is_open || *self.is_silent.get_mut())
+        let is_silent = *self.is_silent.get_mut();
+        if (self.is_open || is_silent)
             && let Some(connection) = self.connection.take()
         {
+            // Those that nobody uses go with it: they lead to the same server, and each would be waited for as long.
+            if let Some(pool) = Object::pool(&connection).filter(|_| is_silent) {
+                pool.retain(|_, _| false);
+            }
             // Out of the pool, and closed: the server rolls back.
             drop(Object::take(connection));
         }

@@ -1,0 +1,2 @@
+COMMENT ON SEQUENCE fetches_id_seq IS NULL;
+COMMENT ON SEQUENCE events_id_seq IS NULL;
