@@ -139,7 +139,8 @@ impl Found {
     }
 }
 
-/// Who is told what a crawl does.
+/// Who is told what a crawl does, in a thread of the runtime in which the fetches are made. Whoever takes long holds up the crawl,
+/// and must not wait for what needs that thread: an answer of the queue, or somebody who waits for one.
 pub trait Watcher: Send {
     /// A page was fetched, and reported to the queue. Says what was found on it.
     fn page(&mut self, page: &PageLine, found: &[Found]);

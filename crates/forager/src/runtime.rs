@@ -44,7 +44,9 @@ pub(crate) async fn stop_asked() {
 }
 
 fn runtime() -> anyhow::Result<&'static Runtime> {
-    started(&RUNTIME, &mut Builder::new_multi_thread())
+    // Two at least: what is told of a crawl may have to wait for who reads it, and fetches go on meanwhile.
+    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    started(&RUNTIME, Builder::new_multi_thread().worker_threads(threads))
 }
 
 /// Where signals are heard, and whoever looks after the process.
