@@ -89,11 +89,9 @@ pub(crate) async fn says(answer: impl Into<Bytes>) -> SocketAddr {
     .await
 }
 
-/// The last answer of a connection, with a body and its length. It says so: by the time that the client asks again, the
-/// connection may be closed or not.
+/// An answer with a body and its length.
 pub(crate) fn answer(headers: &str, body: &[u8]) -> Vec<u8> {
-    let head =
-        format!("HTTP/1.1 200 OK\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+    let head = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
