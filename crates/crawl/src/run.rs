@@ -54,6 +54,16 @@ pub enum Stop {
     Now,
 }
 
+impl Stop {
+    /// Waits until a crawl that was asked to stop at once has had so much longer for it.
+    pub async fn overdue(mut asked: watch::Receiver<Self>, grace: Duration) {
+        if asked.wait_for(|asked| *asked == Self::Now).await.is_err() {
+            std::future::pending::<()>().await; // nobody can ask any more
+        }
+        tokio::time::sleep(grace).await;
+    }
+}
+
 /// Why a crawl ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -175,7 +185,7 @@ impl Shift {
 
     /// Crawls, and leaves nothing behind.
     async fn crawl(mut self, stop: &mut watch::Receiver<Stop>, watcher: &mut dyn Watcher) -> Result<Ended> {
-        let forced = out_of_grace(stop.clone());
+        let forced = Stop::overdue(stop.clone(), GRACE);
         let ended = tokio::select! {
             ended = self.go_on(stop, watcher) => ended,
             () = forced => Ok(Ended::Stopped(Stop::Now)),
@@ -401,14 +411,6 @@ impl Shift {
         held.extend(self.lists.clear());
         self.give_back(&held).await
     }
-}
-
-/// Waits until it was asked to stop at once, and the queue had time for what is left to say.
-async fn out_of_grace(mut stop: watch::Receiver<Stop>) {
-    if stop.wait_for(|asked| *asked == Stop::Now).await.is_err() {
-        std::future::pending::<()>().await; // nobody can ask any more
-    }
-    tokio::time::sleep(GRACE).await;
 }
 
 /// Tells of requests for robots.txt.

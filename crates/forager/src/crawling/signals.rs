@@ -131,14 +131,6 @@ fn listen(
 /// How long whoever is to stop at once may take. A queue that does not answer keeps nobody for longer.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Waits until people want it to stop at once, and longer than that may take.
-async fn out_of_grace(mut stop: watch::Receiver<Stop>) {
-    if stop.wait_for(|asked| *asked == Stop::Now).await.is_err() {
-        std::future::pending::<()>().await; // nobody listens any more
-    }
-    tokio::time::sleep(GRACE).await;
-}
-
 /// Runs `work`, which is told when to stop: on Ctrl-C or SIGTERM by and by, on a second one at once, unless it comes
 /// together with the first. `on_stop` is told of it first. What does not stop at once when it should is left.
 pub(crate) fn with_signals<T>(
@@ -160,7 +152,7 @@ pub(crate) fn with_signals<T>(
             std::future::pending::<()>().await;
             drop(leave);
         });
-        let forced = out_of_grace(stop.clone());
+        let forced = Stop::overdue(stop.clone(), GRACE);
         let done = tokio::select! {
             done = work(Signals { stop, reload, deserted }) => done,
             () = forced => Err(Left.into()),
